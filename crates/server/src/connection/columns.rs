@@ -62,7 +62,8 @@ fn is_unsigned(column_type: &ColumnType) -> bool {
         | ColumnType::Float { unsigned }
         | ColumnType::Double { unsigned }
         | ColumnType::Decimal { unsigned, .. } => *unsigned,
-        ColumnType::Year => true,
+        // As MariaDB, which counts a TIMESTAMP from 1970 on.
+        ColumnType::Year | ColumnType::Timestamp { .. } => true,
         _ => false,
     }
 }

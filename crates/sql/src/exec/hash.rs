@@ -284,6 +284,7 @@ mod tests {
                 column: 0,
                 column_type: column_type.clone(),
                 nullable: true,
+                digits: None,
                 name,
             })
         };

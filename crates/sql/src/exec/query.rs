@@ -22,7 +22,7 @@ use std::any::Any;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-use types::{Decimal, Value, ValueRef};
+use types::{Column, ColumnType, Decimal, Value, ValueRef};
 
 /// The text of the literal in a slot. The second argument is true if the name of a column is this literal
 /// alone. Then a text literal is returned without quotes.
@@ -516,6 +516,17 @@ impl Branches<'_, '_> {
     }
 }
 
+/// False for a time that shows another number of digits of its seconds' fraction than the column does.
+fn shows_digits_of(value: &ValueRef<'_>, column: &Column) -> bool {
+    match (value, &column.column_type) {
+        (ValueRef::Time(time), ColumnType::Time { fsp }) => time.fsp == *fsp,
+        (ValueRef::DateTime(moment), ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp }) => {
+            moment.fsp == *fsp
+        }
+        _ => true,
+    }
+}
+
 impl RowSink for Branches<'_, '_> {
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
         debug_assert_eq!(values.len(), self.plan.columns.len());
@@ -525,7 +536,7 @@ impl RowSink for Branches<'_, '_> {
             .columns
             .iter()
             .zip(values)
-            .map(|(column, value)| match is_of_type(value, column) {
+            .map(|(column, value)| match is_of_type(value, column) && shows_digits_of(value, column) {
                 true => *value,
                 false => crate::expr::coerce(*value, column, &arena).value,
             })

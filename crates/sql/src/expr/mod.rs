@@ -172,6 +172,8 @@ pub(crate) struct ColumnRef {
     pub column: usize,
     pub column_type: ColumnType,
     pub nullable: bool,
+    /// How many digits after the point a floating number shows, if that is fixed.
+    pub digits: Option<u8>,
     /// How messages name it.
     pub name: String,
 }

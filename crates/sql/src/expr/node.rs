@@ -171,5 +171,9 @@ pub(super) enum Conversion {
     Decimal(Option<u8>),
     Text,
     Binary,
-    DateTime,
+    Date,
+    /// With so many digits of the seconds' fraction, or those that the value has.
+    Time(Option<u8>),
+    /// The same.
+    DateTime(Option<u8>),
 }

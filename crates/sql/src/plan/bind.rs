@@ -549,7 +549,8 @@ impl<'a> Binder<'a> {
         };
         let result = compiled.result_type();
         let (column_type, nullable) = (result.column_type.clone(), result.nullable);
-        Ok(Expr::Column(ColumnRef { part, column, column_type, nullable, name }))
+        let digits = matches!(column_type, ColumnType::Double { .. }).then_some(result.decimals);
+        Ok(Expr::Column(ColumnRef { part, column, column_type, nullable, digits, name }))
     }
 }
 

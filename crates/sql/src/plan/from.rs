@@ -255,6 +255,7 @@ impl Planner<'_> {
                         column.name.clone_from(&name.name.value);
                     }
                 }
+                distinct_names(&scope)?;
                 self.add(Source::Derived(Box::new(plan)), scope, Hints::default(), out)
             }
             ast::TableFactor::NestedJoin { table_with_joins, alias: None } => {
@@ -369,6 +370,7 @@ fn meta_of(column: &Column, position: usize) -> Result<ColumnMeta, SqlError> {
         column: position,
         column_type: column.column_type.clone(),
         nullable: column.nullable,
+        digits: None,
         name: column.name.clone(),
     });
     let mut meta = super::select::meta_of(&Compiled::new(&expr, Collation::Utf8mb4GeneralCi)?, &column.name);
@@ -385,6 +387,21 @@ fn flags(meta: &mut ColumnMeta, def: &TableDef, position: usize) {
         if index.parts.first().is_some_and(is) {
             meta.unique_key |= index.unique && index.parts.len() == 1;
             meta.multiple_key |= !index.unique || index.parts.len() > 1;
+        }
+    }
+}
+
+/// Refuses a derived table two of whose columns have the same name.
+///
+/// # Errors
+/// 1060.
+fn distinct_names(derived: &ScopeTable) -> Result<(), SqlError> {
+    let mut seen = std::collections::HashSet::new();
+    match derived.columns.iter().find(|column| !seen.insert(column.name.to_lowercase())) {
+        None => Ok(()),
+        Some(column) => {
+            let text = format!("Duplicate column name '{}'", column.name);
+            Err(SqlError::new(ErrorKind::DuplicateColumn, text))
         }
     }
 }

@@ -471,7 +471,18 @@ pub(super) fn wider(left: &ColumnType, right: &ColumnType) -> ColumnType {
         4 => 10,
         _ => 20,
     };
+    let fsp = |of: &ColumnType| match of {
+        DateTime { fsp } | Timestamp { fsp } => *fsp,
+        _ => 0,
+    };
     match (left, right) {
+        (Year, Int { bytes, unsigned: true }) | (Int { bytes, unsigned: true }, Year) => {
+            Int { bytes: *bytes.max(&2), unsigned: true }
+        }
+        // No sign and a sign, as below.
+        (Year, Int { bytes, .. }) | (Int { bytes, .. }, Year) => {
+            Decimal { precision: digits(*bytes).max(5), scale: 0, unsigned: false }
+        }
         (Int { bytes: a, unsigned: ua }, Int { bytes: b, unsigned: ub }) => {
             if ua == ub {
                 Int { bytes: *a.max(b), unsigned: *ua }
@@ -496,7 +507,7 @@ pub(super) fn wider(left: &ColumnType, right: &ColumnType) -> ColumnType {
             Int { .. } | Decimal { .. } | Float { .. } | Double { .. } | Year,
         ) => Double { unsigned: false },
         (Date | DateTime { .. } | Timestamp { .. }, Date | DateTime { .. } | Timestamp { .. }) => {
-            DateTime { fsp: 6 }
+            DateTime { fsp: fsp(left).max(fsp(right)) }
         }
         (Time { fsp: a }, Time { fsp: b }) => Time { fsp: *a.max(b) },
         (left, right) if left.is_binary() || right.is_binary() => Varbinary { bytes: 65_535 },

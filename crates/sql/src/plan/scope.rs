@@ -140,6 +140,7 @@ impl Scope {
             column,
             column_type: found.column_type.clone(),
             nullable: found.nullable || table.nullable,
+            digits: None,
             name: found.name.clone(),
         })
     }

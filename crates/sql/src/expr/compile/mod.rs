@@ -4,7 +4,7 @@ mod collations;
 mod constants;
 mod unify;
 
-pub(super) use unify::unify;
+pub(super) use unify::{unify, unify_with_times};
 
 use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing};
 use super::node::{self, Call, Conversion, Node, RowTest, SubqueryNode};
@@ -65,7 +65,8 @@ impl Compiler {
             }
             Expr::Slot { index, kind } => (Node::Slot(*index), constants::slot_type(*kind, self.connection)),
             Expr::Column(column) => {
-                let typed = column_type(&column.column_type, column.nullable);
+                let mut typed = column_type(&column.column_type, column.nullable);
+                typed.result.decimals = column.digits.unwrap_or(typed.result.decimals);
                 let name = column.name.as_str().into();
                 let node = Node::Column { part: column.part, column: column.column, name };
                 (node, typed)

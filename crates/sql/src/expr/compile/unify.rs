@@ -41,18 +41,43 @@ pub(in super::super) fn unify(
     }
     if known.iter().all(|typed| typed.class.is_temporal()) {
         if known.iter().all(|typed| typed.class == first.class) {
-            let column_type = match first.class {
-                Class::Date => ColumnType::Date,
-                Class::Time => ColumnType::Time { fsp },
-                _ => ColumnType::DateTime { fsp },
-            };
-            return Ok((Typed::new(column_type, nullable), Conversion::None));
+            // A value shows its own digits, so that values with fewer are given the rest.
+            let alike = known.iter().all(|typed| typed.result.decimals == first.result.decimals);
+            let (column_type, to) = temporal(first.class, fsp, fsp);
+            return Ok((Typed::new(column_type, nullable), if alike { Conversion::None } else { to }));
         }
-        return Ok((Typed::new(ColumnType::DateTime { fsp }, nullable), Conversion::DateTime));
+        let (column_type, to) = temporal(Class::DateTime, fsp, fsp);
+        return Ok((Typed::new(column_type, nullable), to));
     }
     let (collation, derivation) = collations::aggregate(&known, operation, connection)?;
     let typed = Typed::text(chars, collation, nullable).with_derivation(derivation.max(Derivation::Explicit));
     Ok((typed, if collation == Collation::Binary { Conversion::Binary } else { Conversion::Text }))
+}
+
+/// The type of a class of times, and the conversion to it. `shown` is how many digits of the seconds' fraction
+/// values show; more than 6 leaves each value its own.
+fn temporal(class: Class, fsp: u8, shown: u8) -> (ColumnType, Conversion) {
+    let shown = Some(shown).filter(|shown| *shown <= 6);
+    match class {
+        Class::Date => (ColumnType::Date, Conversion::Date),
+        Class::Time => (ColumnType::Time { fsp }, Conversion::Time(shown)),
+        _ => (ColumnType::DateTime { fsp }, Conversion::DateTime(shown)),
+    }
+}
+
+/// The type of GREATEST and LEAST of times and other values, and the conversion to it: the others are taken
+/// for times, too. `None` if there is no time, or nothing else.
+pub(in super::super) fn unify_with_times(types: &[&Typed]) -> Option<(Typed, Conversion)> {
+    let times = || types.iter().map(|typed| typed.class).filter(|class| class.is_temporal());
+    let first = times().next()?;
+    if types.iter().all(|typed| typed.class.is_temporal() || typed.class == Class::Null) {
+        return None;
+    }
+    let class = if times().all(|class| class == first) { first } else { Class::DateTime };
+    let fsp = types.iter().map(|typed| typed.result.decimals.min(6)).max().unwrap_or(0);
+    let (column_type, to) = temporal(class, fsp, u8::MAX);
+    // A text may be no time.
+    Some((Typed::new(column_type, true), to))
 }
 
 fn int_bytes(typed: &Typed) -> u8 {

@@ -22,7 +22,7 @@ use super::functions::Arguments;
 use super::node::{Conversion, Node};
 use super::{Comparison, Context, ListSet, Row};
 use crate::SqlError;
-use types::{Collation, Decimal, ValueRef};
+use types::{Collation, DateTime, Decimal, Time, ValueRef};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -339,7 +339,11 @@ pub(super) fn convert_to<'a>(value: &ValueRef<'a>, to: Conversion, context: &Con
         }),
         Conversion::Text => to_text(value, context).map(ValueRef::Text),
         Conversion::Binary => to_text(value, context).map(ValueRef::Binary),
-        Conversion::DateTime => convert::to_date_time(value, context).map(ValueRef::DateTime),
+        Conversion::Date => convert::to_date(value, context).map(ValueRef::Date),
+        Conversion::Time(fsp) => convert::to_time(value, context)
+            .map(|time| ValueRef::Time(Time { fsp: fsp.unwrap_or(time.fsp), ..time })),
+        Conversion::DateTime(fsp) => convert::to_date_time(value, context)
+            .map(|moment| ValueRef::DateTime(DateTime { fsp: fsp.unwrap_or(moment.fsp), ..moment })),
     };
     converted.unwrap_or(ValueRef::Null)
 }

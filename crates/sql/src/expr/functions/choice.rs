@@ -4,7 +4,7 @@ use super::MANY;
 use super::arguments::{Arguments, Result, int};
 use super::typing::{Typing, small_int};
 use crate::SqlError;
-use crate::expr::compile::unify;
+use crate::expr::compile::{unify, unify_with_times};
 use crate::expr::evaluate::compare;
 use crate::expr::node::Conversion;
 use crate::expr::result_type::Typed;
@@ -129,11 +129,21 @@ functions! {
         name: "field",
         arguments: "value, candidate, ...",
         arity: 2..=MANY,
-        typing: |_| Ok(Typed::int(4, false, false)),
+        typing: |t| {
+            // All are texts, all are numbers of one kind, or all become numbers.
+            let has_number = t.types.iter().any(|typed| typed.class.is_numeric());
+            let all_numbers = t.types.iter().all(|typed| typed.class.is_numeric());
+            t.to = match (has_number, all_numbers) {
+                (true, false) => Conversion::Double,
+                (true, true) => Conversion::None,
+                (false, _) => Conversion::Text,
+            };
+            Ok(Typed::int(4, false, false))
+        },
         evaluate: |a| {
-            let wanted = a.value(0)?;
+            let wanted = a.converted(a.value(0)?);
             for index in 1..a.len() {
-                let value = a.value(index)?;
+                let value = a.converted(a.value(index)?);
                 if compare(&wanted, &value, a.call.collation, a.context) == Some(Ordering::Equal) {
                     return int(index as i64);
                 }
@@ -183,6 +193,10 @@ fn first_known<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
 
 /// GREATEST and LEAST.
 fn extreme_type(typing: &mut Typing<'_>) -> std::result::Result<Typed, SqlError> {
+    if let Some((typed, to)) = unify_with_times(&typing.all()) {
+        typing.to = to;
+        return Ok(typed);
+    }
     let typed = unified(typing, 0)?;
     // A number beside texts makes the texts numbers.
     let has_number = typing.types.iter().any(|typed| typed.class.is_numeric());

@@ -128,7 +128,8 @@ impl Parts {
         if self.day_of_year > 0 {
             date = Date { month: 1, day: 1, ..date }.add_days(self.day_of_year as i64 - 1)?;
         }
-        if !date.is_in_calendar() {
+        // The month need not have the day: a day that no month has is refused.
+        if date.month > 12 || date.day > 31 {
             return None;
         }
         let seconds = self.hour as i64 * 3600 + self.minute as i64 * 60 + self.second as i64;
@@ -142,10 +143,17 @@ impl Parts {
     }
 }
 
-/// Reads `text` by a format; `None` if it does not fit.
+/// The specifiers of a format.
+fn specifiers(format: &str) -> impl Iterator<Item = char> {
+    let mut characters = format.chars();
+    std::iter::from_fn(move || characters.by_ref().find(|character| *character == '%').and(characters.next()))
+}
+
+/// Reads `text` by a format; `None` if it does not fit. A text may end before the format does.
 pub(super) fn str_to_date(text: &str, format: &str) -> Option<Read> {
     let mut parts = Parts::default();
-    let (mut has_date, mut has_time, mut has_micros) = (false, false, false);
+    let has = |those: &str| specifiers(format).any(|specifier| those.contains(specifier));
+    let (has_date, has_time, has_micros) = (has("YymcMbdeDj"), has("HkhIlisSfprT"), has("f"));
     let mut rest = text.trim_start();
     let mut characters = format.chars();
     while let Some(character) = characters.next() {
@@ -153,22 +161,22 @@ pub(super) fn str_to_date(text: &str, format: &str) -> Option<Read> {
             rest = rest.trim_start();
             continue;
         }
+        rest = rest.trim_start();
+        if rest.is_empty() {
+            break;
+        }
         if character != '%' {
             rest = rest.strip_prefix(character)?;
             continue;
         }
         let specifier = characters.next()?;
-        if rest.is_empty() {
-            break;
-        }
-        has_date |= "YymcMbdeDj".contains(specifier);
-        has_time |= "HkhIlisSfprT".contains(specifier);
         match specifier {
-            'Y' => parts.year = number(&mut rest, 4)?,
-            'y' => {
-                let year = number(&mut rest, 2)?;
-                parts.year = if year < 70 { 2000 + year } else { 1900 + year };
+            'Y' => {
+                let before = rest.len();
+                let year = number(&mut rest, 4)?;
+                parts.year = if before - rest.len() <= 2 { with_century(year) } else { year };
             }
+            'y' => parts.year = with_century(number(&mut rest, 2)?),
             'm' | 'c' => parts.month = number(&mut rest, 2)?,
             'M' => parts.month = name(&mut rest, &MONTHS, false)?,
             'b' => parts.month = name(&mut rest, &MONTHS, true)?,
@@ -192,7 +200,6 @@ pub(super) fn str_to_date(text: &str, format: &str) -> Option<Read> {
                 let before = rest.len();
                 let fraction = number(&mut rest, 6)?;
                 parts.micros = fraction * 10u32.pow(6 - (before - rest.len()) as u32);
-                has_micros = true;
             }
             'p' => {
                 let half = rest.get(..2)?.to_ascii_uppercase();
@@ -220,6 +227,11 @@ pub(super) fn str_to_date(text: &str, format: &str) -> Option<Read> {
         }
     }
     parts.check(has_date, has_time, has_micros)
+}
+
+/// The year that one or two digits stand for.
+fn with_century(year: u32) -> u32 {
+    if year < 70 { 2000 + year } else { 1900 + year }
 }
 
 fn number(rest: &mut &str, digits_max: usize) -> Option<u32> {

@@ -7,6 +7,7 @@ use crate::expr::evaluate::convert::{self, new_text};
 use crate::expr::evaluate::date;
 use crate::expr::result_type::{Class, Typed};
 use crate::expr::{Context, IntervalUnit};
+use crate::text::push_text;
 use crate::{ErrorKind, SqlError};
 use types::temporal::{days_in_month, read_date_time};
 use types::{Date, DateTime, Decimal, Time, ValueRef};
@@ -258,7 +259,7 @@ functions! {
         arity: 2..=2,
         typing: nullable_int,
         evaluate: |a| {
-            let (moment, other) = (or_null!(a.moment(0)?), or_null!(a.moment(1)?));
+            let (moment, other) = (or_null!(complete_moment(a, 0)?), or_null!(complete_moment(a, 1)?));
             int(moment.date.to_days() - other.date.to_days())
         },
         help: "Gives the days from the second date to the first.",
@@ -351,10 +352,7 @@ functions! {
         arity: 1..=1,
         typing: nullable_int,
         evaluate: |a| {
-            let date = or_null!(a.moment(0)?).date;
-            if !date.is_complete() && !date.is_zero() {
-                return Ok(ValueRef::Null);
-            }
+            let date = or_null!(complete_moment(a, 0)?).date;
             int(date.to_days())
         },
         help: "Gives the number of a day, counted from the year 0.",
@@ -437,7 +435,7 @@ fn timestamp<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     if arguments.len() == 1 {
         return Ok(ValueRef::DateTime(moment));
     }
-    let time = or_null!(arguments.time(1)?);
+    let time = or_null!(span(arguments, 1)?);
     let sum = or_null!(moment.add_micros(time.micros));
     Ok(ValueRef::DateTime(DateTime { fsp: moment.fsp.max(time.fsp), ..sum }))
 }
@@ -488,7 +486,14 @@ fn time_format<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
 fn str_to_date<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let (text, format) = (or_null!(arguments.text(0)?), or_null!(arguments.text(1)?));
     let (text, format) = (String::from_utf8_lossy(text), String::from_utf8_lossy(format));
-    Ok(match moment_text::str_to_date(&text, &format) {
+    let mode = arguments.context.environment.sql_mode();
+    let is_allowed = |read: &moment_text::Read| match read {
+        moment_text::Read::Date(date) | moment_text::Read::DateTime(DateTime { date, .. }) => {
+            date.is_complete() || !if date.is_zero() { mode.no_zero_date } else { mode.no_zero_in_date }
+        }
+        moment_text::Read::Time(_) => true,
+    };
+    Ok(match moment_text::str_to_date(&text, &format).filter(is_allowed) {
         Some(moment_text::Read::Date(date)) => ValueRef::Date(date),
         Some(moment_text::Read::Time(time)) => ValueRef::Time(time),
         Some(moment_text::Read::DateTime(moment)) => ValueRef::DateTime(moment),
@@ -602,7 +607,7 @@ fn extract<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
 /// TIMESTAMPDIFF(unit, from, to).
 fn timestamp_diff<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let unit = arguments.call.unit.unwrap_or(IntervalUnit::Second);
-    let (from, to) = (or_null!(arguments.moment(1)?), or_null!(arguments.moment(2)?));
+    let (from, to) = (or_null!(complete_moment(arguments, 1)?), or_null!(complete_moment(arguments, 2)?));
     let span = date::unit_span(unit);
     if span.months == 0 {
         return Ok(match span.micros {
@@ -619,21 +624,60 @@ fn timestamp_diff<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     Ok(ValueRef::Int(if negative { -count } else { count }))
 }
 
+/// The time that is added to another; `None` for a moment of a day, which is no span.
+fn span(arguments: &Arguments<'_, '_>, index: usize) -> Result<Option<Time>> {
+    let value = arguments.value(index)?;
+    let is_moment = match value {
+        ValueRef::Date(_) | ValueRef::DateTime(_) => true,
+        ValueRef::Text(text) => reads_as_moment(text),
+        _ => false,
+    };
+    if is_moment {
+        warn_of(value, "INTERVAL DAY TO SECOND", arguments);
+        return Ok(None);
+    }
+    arguments.time(index)
+}
+
+/// A date with month and day, and its time; `None` and a warning for another one.
+fn complete_moment(arguments: &Arguments<'_, '_>, index: usize) -> Result<Option<DateTime>> {
+    let Some(moment) = arguments.moment(index)? else { return Ok(None) };
+    if moment.date.is_complete() {
+        return Ok(Some(moment));
+    }
+    warn_of(arguments.value(index)?, "datetime", arguments);
+    Ok(None)
+}
+
+/// Warning 1292: the value is none of its kind.
+fn warn_of(value: ValueRef<'_>, kind: &str, arguments: &Arguments<'_, '_>) {
+    let mut shown = String::new();
+    push_text(value, &mut shown);
+    let message = format!("Incorrect {kind} value: '{shown}'");
+    arguments.context.environment.warn(ErrorKind::TruncatedWrongValue, message);
+}
+
+/// True if the text is a date with a time of day.
+fn reads_as_moment(text: &[u8]) -> bool {
+    read_date_time(text).is_some_and(|reading| reading.has_time) && text.len() >= 12
+}
+
 /// ADDTIME and SUBTIME: `sign` is 1 or -1.
 fn add_time<'a>(arguments: &Arguments<'a, '_>, sign: i64) -> Result<ValueRef<'a>> {
     let context = arguments.context;
-    let (value, span) = (arguments.value(0)?, or_null!(arguments.time(1)?));
+    let (value, span) = (arguments.value(0)?, or_null!(span(arguments, 1)?));
     let micros = sign * span.micros;
     let is_date = match value {
         ValueRef::Date(_) | ValueRef::DateTime(_) => true,
-        ValueRef::Text(text) => {
-            read_date_time(text).is_some_and(|reading| reading.has_time) && text.len() >= 12
-        }
+        ValueRef::Text(text) => reads_as_moment(text),
         _ => false,
     };
     let text_wanted = arguments.call.class == Class::Text;
     if is_date {
         let moment = or_null!(convert::to_date_time(&value, context));
+        if moment.date.is_zero() {
+            return Ok(ValueRef::Null);
+        }
         let sum = or_null!(moment.add_micros(micros));
         let sum = DateTime {
             fsp: if text_wanted && sum.micros != 0 { 6 } else { moment.fsp.max(span.fsp) },

@@ -1,0 +1,50 @@
+-- Statements that the fuzzer of queries drew, made small.
+CREATE TABLE t (id INT NOT NULL PRIMARY KEY, a INT, b INT, d DATE, dt DATETIME, d3 DATETIME(3), tm TIME, t2 TIME(2), de DECIMAL(5,2), v VARCHAR(10));
+INSERT INTO t VALUES (1, 1, 0, '2024-02-29', '2024-02-29 12:30:00', '2024-02-29 12:30:00.125', '12:30:00', '12:30:00.5', -1.5, 'x'), (2, 2, 1, '1999-12-31', '2000-01-01', '2000-01-01', '-01:02:03', '00:00:00.25', 2, '1'), (3, 4, NULL, NULL, NULL, NULL, NULL, NULL, 5, NULL);
+-- A list whose first value is a subquery.
+SELECT 1 IN ((SELECT 1), 2), 1 IN ((SELECT 2), 2, 3), NULL NOT IN ((SELECT 1), 1), 1 IN ((SELECT 2 UNION SELECT 1)), (1, 2) IN ((1, 2), (3, 4));
+SELECT id FROM t WHERE a IN ((SELECT MAX(a) FROM t), 1) ORDER BY id;
+-- What a value shows of its seconds' fraction.
+SELECT GREATEST(dt, d3), COALESCE(dt, d3), IF(id = 1, d3, dt), CASE WHEN id < 3 THEN d ELSE d3 END, LEAST(tm, t2) FROM t ORDER BY id;
+SELECT dt AS c FROM t UNION SELECT d3 FROM t ORDER BY c;
+SELECT d AS c FROM t UNION ALL SELECT dt FROM t ORDER BY c;
+SELECT tm AS c FROM t UNION ALL SELECT t2 FROM t ORDER BY c;
+-- Times beside texts.
+SELECT GREATEST('100:00:00', tm), LEAST('10:00:00', tm), GREATEST(d, '2000-01-01') FROM t ORDER BY id;
+SELECT FIELD('', 1e0, 'x'), FIELD('a', 'b', 'a'), FIELD(1, '2', '1x'), FIELD(d, 'x', '2024-02-29') FROM t ORDER BY id;
+SELECT STR_TO_DATE('', '%Y-%m-%d'), STR_TO_DATE('1', '%Y-%m-%d'), STR_TO_DATE('70', '%Y-%m-%d'), STR_TO_DATE('123', '%Y-%m-%d'), STR_TO_DATE('2024-1', '%Y-%m-%d'), STR_TO_DATE('2024-02-30', '%Y-%m-%d'), STR_TO_DATE('12:', '%H:%i'), STR_TO_DATE('', '%H'), STR_TO_DATE('2024-02-32', '%Y-%m-%d');
+SET sql_mode = 'TRADITIONAL';
+SELECT STR_TO_DATE('2024-00-00', '%Y-%m-%d'), STR_TO_DATE('', '%Y-%m-%d'), STR_TO_DATE('2024-02-30', '%Y-%m-%d');
+SET sql_mode = DEFAULT;
+-- A moment of a day is no span of time, and a date without a day is no moment.
+SELECT ADDTIME(dt, TIMESTAMP'2024-01-01 10:00:00'), SUBTIME(tm, DATE'2024-01-01'), ADDTIME('10:00:00', '2024-01-01 10:00:00'), TIMESTAMP('2024-01-01', dt) FROM t ORDER BY id;
+SELECT TO_DAYS('0000-00-00'), DATEDIFF('2024-00-01', '2024-01-01'), TIMESTAMPDIFF(MONTH, '0000-00-00', '2024-01-01'), TIMESTAMPDIFF(HOUR, '2024-01-00', '2024-01-01');
+-- Digits of variances.
+SELECT VARIANCE(a), STD(de), VAR_SAMP(a), STDDEV_SAMP(de * 1.5), VARIANCE(1), STD(v) FROM t;
+SELECT VARIANCE(a) + 1, STD(a) FROM t GROUP BY b IS NULL ORDER BY 1;
+-- In strict mode the warning of an expression is the error of a change.
+INSERT INTO t (id, a) VALUES (4, '' + 1);
+INSERT INTO t (id, a) VALUES (4, CAST('x' AS SIGNED));
+INSERT INTO t (id, a) SELECT 4, LN(0);
+INSERT INTO t (id, a) VALUES (4, DATEDIFF('x', '2024-01-01'));
+INSERT INTO t (id, a) VALUES (1, 1) ON DUPLICATE KEY UPDATE a = 'x' + 1;
+REPLACE INTO t (id, a) VALUES (4, '1x' + 0);
+UPDATE t SET a = a % b;
+UPDATE t SET a = 5 WHERE v + 0 = 1;
+UPDATE IGNORE t SET a = a WHERE id = 1 AND v + 0 = 1;
+DELETE FROM t WHERE id > 5 AND v + 0 = 1;
+SELECT COUNT(*), SUM(a) FROM t;
+SET sql_mode = '';
+INSERT INTO t (id, a) VALUES (4, '1x' + 0);
+SET sql_mode = DEFAULT;
+-- Columns without a default, though there is no row.
+CREATE TABLE n (id INT NOT NULL, a INT NOT NULL, b INT);
+INSERT INTO n (id) SELECT id FROM t WHERE NULL;
+REPLACE INTO n (b) SELECT 1 FROM t WHERE id < 0;
+UPDATE n SET a = DEFAULT;
+UPDATE n SET a = DEFAULT WHERE NULL;
+INSERT INTO n (id, a) SELECT id, a FROM t WHERE NULL;
+-- Two columns of a derived table with the same name.
+SELECT 1 FROM (SELECT 1 AS c, 2 AS c) AS x;
+SELECT x.a FROM (SELECT id, a, b AS ID FROM t) AS x;
+SELECT 1 FROM (SELECT * FROM t AS y, t AS z) AS x;
