@@ -2,9 +2,12 @@
 //!
 //! `cargo fuzz run packets --features libfuzzer` (nightly) searches for inputs; the tests here try
 //! seeded inputs and thousands of mutations of them on stable, so that every test run exercises the targets.
+//!
+//! [`queries`] is apart: it draws statements that make sense, and compares the answers.
 
 mod packets;
 mod pages;
+pub mod queries;
 mod rows_and_keys;
 mod statements;
 

@@ -1,0 +1,176 @@
+//! What a server answers, and how two answers differ.
+
+use super::tree::{Mark, Protocol, Tree};
+use std::collections::BTreeSet;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+use wire::client::{ClientError, ConnectOptions, Connection, OwnedColumn, QueryResult};
+use wire::constants::kind;
+
+pub type Client = Connection<UnixStream>;
+
+/// A server that says nothing for so long is considered hung.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// # Errors
+/// If nobody listens, or the server refuses.
+pub fn connect(socket: &Path) -> Result<Client, ClientError> {
+    let stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(SILENCE_MAX))?;
+    Connection::connect(stream, &ConnectOptions::default())
+}
+
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Rows or a count, and the codes of warnings.
+    Done(QueryResult, BTreeSet<u16>),
+    Error(u16, String),
+    /// The connection ended.
+    Lost(String),
+}
+
+/// Runs a statement as it is sent by this protocol.
+pub fn run(client: &mut Client, statement: &Tree, protocol: Protocol) -> Outcome {
+    let written = statement.write(protocol);
+    let result = match protocol {
+        Protocol::Text => client.query(&written.text),
+        _ => match client.prepare(&written.text) {
+            Err(error) => Err(error),
+            Ok(prepared) => {
+                let result = client.execute(prepared.id, &written.values());
+                match (client.close_statement(prepared.id), result) {
+                    (Err(error), Ok(_)) => Err(error),
+                    (_, result) => result,
+                }
+            }
+        },
+    };
+    match result {
+        Err(ClientError::Server(error)) => Outcome::Error(error.code, error.message.clone()),
+        Err(error) => Outcome::Lost(error.to_string()),
+        Ok(result) if result.warnings == 0 => Outcome::Done(result, BTreeSet::new()),
+        Ok(result) => match client.query("SHOW WARNINGS") {
+            Ok(warnings) => {
+                let codes = warnings.to_text().iter().filter_map(|row| row[1].parse().ok()).collect();
+                Outcome::Done(result, codes)
+            }
+            Err(error) => Outcome::Lost(error.to_string()),
+        },
+    }
+}
+
+/// Errors that depend on which rows and operands are looked at, and in which order.
+pub fn is_of_values(code: u16) -> bool {
+    matches!(
+        code,
+        1048 | 1062 | 1242 | 1264 | 1292 | 1364 | 1365 | 1366 | 1367 | 1406 | 1411 | 1441 | 1690 | 1918
+    )
+}
+
+/// How the answer `got` differs from the one that is `expected`. It names the kind of the difference, so that
+/// a smaller statement can be asked for the same kind. `types`: the types of columns are compared, too.
+pub fn difference(statement: &Tree, expected: &Outcome, got: &Outcome, types: bool) -> Option<String> {
+    match (expected, got) {
+        (_, Outcome::Lost(why)) => Some(format!("lost: {why}")),
+        (Outcome::Lost(_), _) => None,
+        (Outcome::Error(expected, _), Outcome::Error(got, _)) => {
+            let same = expected == got || is_of_values(*expected) && is_of_values(*got);
+            (!same).then(|| format!("error {expected} / {got}"))
+        }
+        (Outcome::Error(expected, _), Outcome::Done(..)) => Some(format!("error {expected} / none")),
+        (Outcome::Done(..), Outcome::Error(got, _)) => Some(format!("error none / {got}")),
+        (Outcome::Done(expected, expected_codes), Outcome::Done(got, codes)) => {
+            of_rows(statement, expected, got)
+                .or_else(|| of_counts(expected, got))
+                .or_else(|| of_warnings(statement, expected_codes, codes))
+                .or_else(|| of_columns(&expected.columns, &got.columns, types))
+        }
+    }
+}
+
+fn of_columns(expected: &[OwnedColumn], got: &[OwnedColumn], types: bool) -> Option<String> {
+    for (expected, got) in expected.iter().zip(got) {
+        if expected.name != got.name {
+            return Some("column name".into());
+        }
+        if !types {
+            continue;
+        }
+        let of = |column: &OwnedColumn| {
+            let sign = if column.wire_type.unsigned { " unsigned" } else { "" };
+            format!("{}{sign}", column.wire_type.kind)
+        };
+        if of(expected) != of(got) {
+            return Some(format!("column type {} / {}", of(expected), of(got)));
+        }
+        if expected.decimals != got.decimals {
+            return Some(format!("column decimals {} / {}", expected.decimals, got.decimals));
+        }
+        if expected.charset != got.charset {
+            return Some(format!("column charset {} / {}", expected.charset, got.charset));
+        }
+    }
+    None
+}
+
+fn of_rows(statement: &Tree, expected: &QueryResult, got: &QueryResult) -> Option<String> {
+    if expected.columns.len() != got.columns.len() || expected.rows.len() != got.rows.len() {
+        return Some("rows: number".into());
+    }
+    let mut pair = [texts(expected), texts(got)];
+    let mut keys = Vec::new();
+    for mark in statement.marks() {
+        if let Mark::OrderKey(name) = mark {
+            // Behind a column that was left out, the order of those after it says nothing.
+            let Some(position) = expected.columns.iter().position(|column| column.name == *name) else {
+                break;
+            };
+            keys.push(position);
+        }
+    }
+    let of_keys = |rows: &[Vec<String>]| -> Vec<Vec<String>> {
+        rows.iter().map(|row| keys.iter().map(|key| row[*key].clone()).collect()).collect()
+    };
+    let in_order = of_keys(&pair[0]) == of_keys(&pair[1]);
+    pair.iter_mut().for_each(|rows| rows.sort());
+    let [expected, got] = pair;
+    if expected != got {
+        return Some("rows".into());
+    }
+    (!in_order).then(|| "rows: order".into())
+}
+
+/// The rows as text. Of a floating number that many others were added to, the last digits depend on their
+/// order.
+pub fn texts(result: &QueryResult) -> Vec<Vec<String>> {
+    let mut rows = result.to_text();
+    for (position, column) in result.columns.iter().enumerate() {
+        if !matches!(column.wire_type.kind, kind::DOUBLE | kind::FLOAT) {
+            continue;
+        }
+        for row in &mut rows {
+            if let Ok(value) = row[position].parse::<f64>() {
+                row[position] = format!("{value:.13e}");
+            }
+        }
+    }
+    rows
+}
+
+fn of_counts(expected: &QueryResult, got: &QueryResult) -> Option<String> {
+    (expected.affected_rows != got.affected_rows).then(|| "affected rows".into())
+}
+
+/// Those of plain rows. How often another statement evaluates a condition, and so what it warns of, is its own
+/// affair.
+fn of_warnings(statement: &Tree, expected: &BTreeSet<u16>, got: &BTreeSet<u16>) -> Option<String> {
+    let written = statement.to_text();
+    let is_plain = written.starts_with("INSERT") || written.starts_with("REPLACE");
+    if expected == got || !is_plain || written.contains("SELECT") {
+        return None;
+    }
+    let missing: Vec<String> = expected.difference(got).map(u16::to_string).collect();
+    let more: Vec<String> = got.difference(expected).map(u16::to_string).collect();
+    Some(format!("warnings -{} +{}", missing.join(","), more.join(",")))
+}
