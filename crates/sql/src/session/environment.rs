@@ -46,8 +46,8 @@ impl<'s> SessionEnvironment<'s> {
 }
 
 impl Leftovers {
-    /// The result of a statement that stores values, if it is `strict`: then the first warning of an expression
-    /// is its error.
+    /// The result of a statement that stores values. If it is `strict`, the first warning of an expression is
+    /// its error.
     ///
     /// # Errors
     /// The statement's own, or the one that a warning became.

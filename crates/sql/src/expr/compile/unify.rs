@@ -54,8 +54,8 @@ pub(in super::super) fn unify(
     Ok((typed, if collation == Collation::Binary { Conversion::Binary } else { Conversion::Text }))
 }
 
-/// The type of a class of times, and the conversion to it. `shown` is how many digits of the seconds' fraction
-/// values show; more than 6 leaves each value its own.
+/// The type of a class of times, and the conversion to it. `shown` is how many digits of the seconds'
+/// fraction values show; more than 6 leaves each value its own.
 fn temporal(class: Class, fsp: u8, shown: u8) -> (ColumnType, Conversion) {
     let shown = Some(shown).filter(|shown| *shown <= 6);
     match class {
