@@ -109,7 +109,7 @@ impl Generator {
         Tree::Optional(fill(&format!(" ON DUPLICATE KEY UPDATE {} = {{}}", column.name), vec![value]))
     }
 
-    /// Columns of unique keys keep their values: which of several rows fails first is not the same everywhere.
+    /// Columns of unique keys keep their values: which of several rows fails first depends on the server.
     fn update(&mut self, table: &Table, depth: u32) -> Tree {
         let scope = Self::qualified(table);
         let free: Vec<Column> = table.columns.iter().filter(|column| !column.unique).cloned().collect();

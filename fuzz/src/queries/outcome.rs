@@ -162,8 +162,8 @@ fn of_counts(expected: &QueryResult, got: &QueryResult) -> Option<String> {
     (expected.affected_rows != got.affected_rows).then(|| "affected rows".into())
 }
 
-/// Those of plain rows. How often another statement evaluates a condition, and so what it warns of, is its own
-/// affair.
+/// Those of plain rows. How often another statement evaluates a condition, and so what it warns of, depends
+/// on the plan.
 fn of_warnings(statement: &Tree, expected: &BTreeSet<u16>, got: &BTreeSet<u16>) -> Option<String> {
     let written = statement.to_text();
     let is_plain = written.starts_with("INSERT") || written.starts_with("REPLACE");

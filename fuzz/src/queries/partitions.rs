@@ -2,8 +2,8 @@
 //!
 //! A condition is true, false or unknown for each row, so the rows of a query are those of three queries
 //! (Rigger and Su, "Finding bugs in database systems via query partitioning", 2020). Where a condition is a
-//! value of the select list no index helps to evaluate it, so its count checks that of WHERE (the same, "Detecting
-//! optimization bugs in database engines via non-optimizing reference engine construction", 2020).
+//! value of the select list no index helps to evaluate it, so its count checks that of WHERE (the same,
+//! "Detecting optimization bugs in database engines via non-optimizing reference engine construction", 2020).
 
 use super::differential::Report;
 use super::expressions::Generator;
