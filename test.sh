@@ -13,7 +13,7 @@ cd "$(dirname "$0")"
 # Steps run in two lanes side by side: one builds with optimisation and waits for servers, the other needs the processors.
 # Each lane has a profile of Cargo's for itself, so that neither waits for the other's build lock; but the first lane ends
 # earlier, and does a part of the other's work then.
-lane_of_tests=(format lint tidy unit counting models smallest-cache row-tier)
+lane_of_tests=(format lint tidy unit counting models orderings smallest-cache row-tier)
 lane_of_release=(release clients isolation kills documents examples peers)
 all_steps=(tools "${lane_of_tests[@]}" "${lane_of_release[@]}")
 
@@ -65,7 +65,8 @@ step_tidy() { # layers, comments, sizes of functions, dead public items, formats
 
 step_unit() { # every crate's own tests, doc tests and fuzz targets on seeded inputs included
     # Without bench, which has no tests: its features would build everything below it once more.
-    cargo test --workspace --exclude latchwork --exclude latchwork-tidy --exclude latchwork-bench --no-fail-fast
+    cargo test --workspace --exclude latchwork --exclude latchwork-tidy --exclude latchwork-orderings --exclude latchwork-bench \
+        --no-fail-fast
 }
 
 step_counting() { # a hit writes nothing shared and takes no latch
@@ -76,6 +77,10 @@ step_models() { # latches, frames and trees under a scheduler that tries interle
     cargo test -p latchwork-base -p latchwork-vfs -p latchwork-pagecache -p latchwork-rowtier -p latchwork-wal \
         -p latchwork-transactions --features shuttle --lib --test '*models' --test moves &&
         cargo test -p latchwork-engine --features shuttle --lib models
+}
+
+step_orderings() { # weak memory: each ordering is made weaker, and a model has to fail
+    cargo test -p latchwork-orderings
 }
 
 step_smallest-cache() { # the engine's whole suite with the smallest cache that can be configured

@@ -43,6 +43,7 @@
 
 #![warn(unreachable_pub)]
 
+mod absent;
 mod check;
 mod database;
 mod definition;

@@ -1,6 +1,7 @@
 //! What the tables of a database share.
 
 use super::scan::ScanMemory;
+use crate::absent::AbsentLockers;
 use crate::definition::TableDef;
 use crate::format::control::{Control, NextIds};
 use crate::journal::Journal;
@@ -8,7 +9,7 @@ use crate::latch::{Gate, RowLatches};
 use crate::ranges::RangeLocks;
 use crate::space::tablespace::{Home, RowCache};
 use crate::{Error, Result};
-use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, CachePadded, Mutex};
 use base::{CoreLocal, Stamp};
 use pagecache::{Caches, FileFormat, NamedCache};
@@ -35,7 +36,7 @@ pub(crate) struct Core {
     pub scan_memory: CoreLocal<ScanMemory>,
     /// Transactions that have locked keys of rows that are not there: while there are none, inserting many
     /// rows asks for no locks.
-    absent_lockers: CachePadded<AtomicUsize>,
+    absent_lockers: CachePadded<AbsentLockers>,
     /// Passed by statements that change rows; closed by `Database::close`.
     pub statements: Gate,
     closed: AtomicBool,
@@ -86,23 +87,17 @@ impl Core {
 
     /// A transaction is about to lock the key of a row that is not there, and to look again whether it is.
     pub(crate) fn begin_absent_locks(&self) {
-        // ORDER: SeqCst, as is the other side's load: a writer that latches the row's leaf to insert it and
-        // finds no locker has the latch before the locker looks into the leaf, which waits for it.
-        self.absent_lockers.fetch_add(1, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
+        self.absent_lockers.begin();
     }
 
     pub(crate) fn end_absent_locks(&self) {
-        // ORDER: its locks have been given back before.
-        self.absent_lockers.fetch_sub(1, Ordering::Release);
+        self.absent_lockers.end();
     }
 
     /// True if a row that is inserted may have been locked while it was not there. Asked under its leaf's
     /// latch.
     pub(crate) fn has_absent_locks(&self) -> bool {
-        fence(Ordering::SeqCst);
-        // ORDER: see `begin_absent_locks`.
-        self.absent_lockers.load(Ordering::SeqCst) > 0
+        self.absent_lockers.is_any()
     }
 
     /// The ids that nothing has had.
