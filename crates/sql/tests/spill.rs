@@ -224,7 +224,142 @@ const PHASES: &[&str] = &[
     "SELECT DISTINCT x, c FROM a ORDER BY b, f, x, c",
     "(SELECT h, g FROM a) UNION (SELECT h, u FROM o) UNION ALL (SELECT id, 7 FROM a WHERE id < 5)",
     "(SELECT c, id FROM a) UNION ALL (SELECT x, id FROM o) ORDER BY 1, 2",
+    "SELECT id FROM a WHERE x IN (SELECT x FROM o WHERE id >= 0) AND (h, g) NOT IN (SELECT h, g FROM o)",
 ];
+
+/// Statements that keep rows or keys before they change a table, and what they change.
+const CHANGES: &[(&str, &str)] = &[
+    ("INSERT INTO z SELECT id, g, h, c, d, f, t, b, u, x FROM a", "z"),
+    ("INSERT INTO a SELECT id + 100000, g, h, c, d, f, t, b, u, x FROM a", "a"),
+    ("REPLACE INTO o SELECT id + 5, g, h, c, d, f, t, b, u, x FROM a WHERE h > 20", "o"),
+    ("REPLACE INTO a SELECT id, g + 1, h, c, d, f, t, b, u, x FROM a", "a"),
+    ("INSERT IGNORE INTO o SELECT id + 300, g, h, c, d, f, t, b, u, x FROM a", "o"),
+    (
+        "INSERT INTO o SELECT id + 7, g, h, c, d, f, t, b, u, x FROM a ON DUPLICATE KEY UPDATE o.x = CONCAT(o.c, a.x)",
+        "o",
+    ),
+    ("INSERT INTO n (x, h) SELECT x, h FROM a ORDER BY id", "n"),
+    ("CREATE TABLE y (id INT PRIMARY KEY, w INT) AS SELECT id, x, b FROM a", "y"),
+    ("UPDATE a SET g = g + 1, x = CONCAT(x, c) WHERE h >= 0", "a"),
+    ("UPDATE a SET g = g + 1 WHERE g >= 0", "a"),
+    ("UPDATE a SET id = id + 100000 WHERE id >= 0", "a"),
+    ("UPDATE a SET c = id WHERE h > 10 ORDER BY x, id LIMIT 300", "a"),
+    ("UPDATE a SET h = (SELECT COUNT(*) FROM o WHERE o.id < 5) + h WHERE x IN (SELECT x FROM o)", "a"),
+    (
+        "UPDATE a SET h = (SELECT MAX(s.h) FROM a s WHERE s.id < a.id AND s.id > a.id - 3), x = b WHERE h > 5",
+        "a",
+    ),
+    ("DELETE FROM a WHERE h >= 3 ORDER BY x, id", "a"),
+    ("DELETE FROM a WHERE g >= 0", "a"),
+    ("DELETE FROM a WHERE EXISTS (SELECT 1 FROM a s WHERE s.id = a.id - 1)", "a"),
+];
+
+impl World {
+    /// Tables to write to.
+    fn targets(&mut self) {
+        self.ok("CREATE TABLE IF NOT EXISTS z LIKE a");
+        self.ok("CREATE TABLE IF NOT EXISTS n (id INT PRIMARY KEY AUTO_INCREMENT, x TEXT, h INT)");
+    }
+
+    /// Runs a change in a transaction of its own and returns what it says and what is in the table then.
+    /// Afterwards nothing is changed.
+    fn change(&mut self, sql: &str, table: &str) -> Result<Vec<String>, latchwork_sql::SqlError> {
+        self.targets();
+        self.ok("BEGIN");
+        self.switch.lock().unwrap().operations = 0;
+        let result = self.run(sql);
+        let switch = std::mem::take(&mut *self.switch.lock().unwrap());
+        let result = result.map(|mut lines| {
+            lines.extend(self.ok(&format!("SELECT * FROM {table} ORDER BY id")));
+            lines
+        });
+        self.ok("ROLLBACK");
+        self.run("DROP TABLE IF EXISTS y").expect("no table");
+        self.ok("DROP TABLE n");
+        self.switch.lock().unwrap().operations = switch.operations;
+        result
+    }
+}
+
+#[test]
+fn changes_are_the_same_with_tiny_buffers_and_with_large_ones() {
+    let mut world = World::new(600);
+    for (sql, table) in CHANGES {
+        world.ok(LARGE);
+        let expected = world.change(sql, table).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert!(expected.len() > 1, "{sql}");
+        assert_eq!(world.switch.lock().unwrap().operations, 0, "{sql}");
+        for few in [TINY, MEDIUM] {
+            world.ok(few);
+            let found = world.change(sql, table).unwrap_or_else(|error| panic!("{sql}: {error}"));
+            assert!(found == expected, "{sql}");
+            assert!(few != TINY || world.switch.lock().unwrap().operations > 2, "{sql}: no file");
+        }
+        assert_eq!(world.status("Memory_used"), 0, "{sql}");
+    }
+}
+
+#[test]
+fn a_change_that_is_killed_or_finds_the_disk_full_changes_nothing() {
+    let mut world = World::new(300);
+    world.ok(TINY);
+    for (sql, table) in CHANGES {
+        let expected = world.change(sql, table).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let operations = world.switch.lock().unwrap().operations;
+        world.targets();
+        let before =
+            if *table == "y" { vec![] } else { world.ok(&format!("SELECT * FROM {table} ORDER BY id")) };
+        for nth in 0..60 {
+            let at = 1 + nth * operations / 60;
+            let interrupt = world.session.interrupt().clone();
+            let (strike, code) =
+                if nth % 2 == 0 { (Strike::Full, 1021) } else { (Strike::Kill(interrupt), 1317) };
+            *world.switch.lock().unwrap() = Switch { operations: 0, at, strike };
+            world.ok("BEGIN");
+            let result = world.run(sql);
+            *world.switch.lock().unwrap() = Switch::default();
+            match result {
+                Err(error) => {
+                    assert_eq!(error.code(), code, "{sql}: {error}");
+                    if *table == "y" {
+                        assert_eq!(world.run("SELECT * FROM y").unwrap_err().code(), 1146);
+                    } else {
+                        assert!(world.ok(&format!("SELECT * FROM {table} ORDER BY id")) == before, "{sql}");
+                    }
+                }
+                Ok(lines) => assert_eq!(lines[0], expected[0], "{sql}: only reads were left"),
+            }
+            world.ok("ROLLBACK");
+            world.ok("DROP TABLE IF EXISTS y");
+            assert_eq!(world.status("Memory_used"), 0, "{sql}");
+        }
+    }
+}
+
+#[test]
+fn a_change_holds_about_its_buffers_however_many_rows_there_are() {
+    let mut world = World::new(12_000);
+    const BUFFER: u64 = 64 << 10;
+    for (sql, _) in CHANGES {
+        world.reconnect();
+        world.ok(&format!(
+            "SET sort_buffer_size = {BUFFER}, tmp_memory_table_size = {BUFFER}, join_buffer_size = {BUFFER}"
+        ));
+        world.targets();
+        world.ok("BEGIN");
+        let before = world.status("Max_memory_used");
+        world.ok(sql);
+        let peak = world.status("Max_memory_used");
+        world.ok("ROLLBACK");
+        world.ok("DROP TABLE IF EXISTS y");
+        assert!(before < 4 * BUFFER, "{sql}: {before}");
+        // A batch of rows to be written has 4 MiB. The other buffers grow by doubling.
+        let batch = if sql.contains("INTO") { 5 << 20 } else { 0 };
+        let tried = if sql.contains("LIMIT") { BUFFER } else { 0 };
+        assert!(peak <= batch + tried + 4 * BUFFER, "{sql}: {peak}");
+        assert_eq!(world.status("Memory_used"), 0, "{sql}");
+    }
+}
 
 #[test]
 fn a_killed_statement_ends_at_any_operation_on_its_files() {
@@ -348,13 +483,41 @@ fn statement(random: &mut Random) -> String {
              GROUP BY a.{}{limit}",
             pick(random, &["g", "c", "h", "x"])
         ),
+        16 => {
+            let test = pick(
+                random,
+                &[
+                    "h IN (SELECT h + 1 FROM o WHERE g > 3)",
+                    "h NOT IN (SELECT h FROM o WHERE id > 100)",
+                    "g NOT IN (SELECT g FROM o WHERE id < 3)",
+                    "g IN (SELECT g FROM o WHERE h < 3)",
+                    "id IN (SELECT h FROM o WHERE g = 4)",
+                    "x IN (SELECT x FROM o WHERE h > 50)",
+                    "d IN (SELECT d FROM o)",
+                    "d IN (SELECT id FROM o)",
+                    "c IN (SELECT CASE WHEN id % 2 THEN c ELSE 'elm3' END FROM o)",
+                    "(h, g) IN (SELECT h, g FROM o)",
+                    "(g, c) NOT IN (SELECT g, c FROM o WHERE h < 90)",
+                    "(x, t) IN (SELECT x, t FROM a WHERE h > 30)",
+                    "h > ALL (SELECT h FROM o WHERE h < 90 AND id < 40)",
+                    "f <= ANY (SELECT f + 1 FROM o WHERE id < 9)",
+                    "u = ANY (SELECT u FROM o WHERE h < 100)",
+                    "h IN (SELECT h FROM o WHERE g IN (SELECT g FROM a WHERE id < 30))",
+                    "EXISTS (SELECT 1 FROM o WHERE o.id = a.id AND o.h IN (SELECT h FROM a))",
+                ],
+            );
+            format!(
+                "SELECT {list}, id FROM a WHERE {test} ORDER BY {}{limit}",
+                pick(random, &["id", "g, id", "g DESC, id DESC"])
+            )
+        }
         _ => {
             format!("SELECT SQL_CALC_FOUND_ROWS {list}, x FROM {table}{condition} ORDER BY h, c DESC{limit}")
         }
     }
 }
 
-const DRAWN: u32 = 17;
+const DRAWN: u32 = 18;
 
 #[test]
 fn drawn_statements_give_the_same_with_tiny_buffers_and_with_large_ones() {

@@ -4,7 +4,7 @@ use super::Flow;
 use super::key_value::{KeyBound, KeyValue, Side, bound, equal, is_exact};
 use super::recycle;
 use crate::SqlError;
-use crate::expr::{Compiled, Context, Part, Row};
+use crate::expr::{Compiled, Context, ListSet, Part, Row};
 use crate::plan::access::{
     Access, BoundValue, Covering, IntegerRows, Path, Point, PointValues, RangeBound, RangeInterval, RangePart,
 };
@@ -442,6 +442,9 @@ fn point_keys(
             }
         }
         [Point { values: PointValues::Slots(slot), column_type, .. }] => {
+            if ListSet::stored_of_slot(&context.slots, *slot).is_some() {
+                return Ok(Keys::Unusable);
+            }
             let mut found = Keys::Nothing;
             for value in context.slots.list(*slot) {
                 let exact;
@@ -533,7 +536,12 @@ fn point_values<'a>(
     };
     match &point.values {
         PointValues::Slot(slot) => take(context.slots.value(*slot), false),
-        PointValues::Slots(slot) => context.slots.list(*slot).iter().for_each(|value| take(*value, false)),
+        PointValues::Slots(slot) => {
+            if ListSet::stored_of_slot(&context.slots, *slot).is_some() {
+                return Ok(Keys::Unusable);
+            }
+            context.slots.list(*slot).iter().for_each(|value| take(*value, false));
+        }
         PointValues::Value { value, null_safe } => take(value.evaluate(outer, context)?, *null_safe),
         PointValues::Values(values) => {
             for value in values {

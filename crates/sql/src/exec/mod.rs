@@ -24,7 +24,7 @@ pub(crate) use change::candidates;
 pub(crate) use lock::{RowLocks, WriterLocks};
 pub(crate) use query::{
     DerivedRows, Done, LiteralText, Runtime, SessionServices, named_columns, number_behind, run_to_client,
-    run_to_memory, with_subqueries,
+    run_to_spool, with_subqueries,
 };
 
 use crate::SqlError;

@@ -183,26 +183,12 @@ pub(super) struct Collect<'w> {
 }
 
 impl<'w> Collect<'w> {
-    /// For rows that must all be in memory.
-    pub(super) fn in_memory(workspace: Workspace<'w>) -> Collect<'w> {
-        Collect::within(workspace, usize::MAX)
-    }
-
     /// For the rows of a temporary table.
     pub(super) fn table(workspace: Workspace<'w>) -> Collect<'w> {
-        Collect::within(workspace, workspace.limits.table_bytes)
-    }
-
-    fn within(workspace: Workspace<'w>, bytes_max: usize) -> Collect<'w> {
-        let charge = Charge::default();
+        let (charge, bytes_max) = (Charge::default(), workspace.limits.table_bytes);
         let bytes_next = charge.covered().min(bytes_max);
         let (rows, row) = (Vec::new(), Vec::new());
         Collect { workspace, rows, bytes: 0, bytes_next, bytes_max, charge, rest: None, row }
-    }
-
-    /// The rows, and what counts them.
-    pub(super) fn into_rows(self) -> (Vec<Vec<Value>>, Charge) {
-        (self.rows, self.charge)
     }
 
     pub(super) fn finish(self) -> Result<Materialized, SqlError> {

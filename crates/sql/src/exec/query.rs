@@ -9,13 +9,13 @@ use super::seen::{Novelty, Seen};
 use super::sort::{SortResult, SortRows, Sorter};
 use super::{Flow, RowConsumer, RowSink};
 use crate::expr::value_keys::is_of_type;
-use crate::expr::{Environment, InnerQuery, ListSet, RunSubquery, Slots};
+use crate::expr::{Environment, InnerQuery, ListSet, RunSubquery, Slots, StoredList, cells};
 use crate::host::Interrupt;
 use crate::memory::Charge;
 use crate::plan::bind::SubqueryUse;
 use crate::plan::names::{Name, Piece};
 use crate::plan::plan::*;
-use crate::spill::{Workspace, append_row};
+use crate::spill::{Spool, Workspace, append_row};
 use crate::{ColumnMeta, ErrorKind, ResultSink, SqlError};
 use bumpalo::Bump;
 use std::any::Any;
@@ -106,6 +106,10 @@ impl RunSubquery for Runtime<'_> {
         self.spare.borrow_mut().push(scratch);
         done.map(|_| ())
     }
+
+    fn workspace(&self) -> Workspace<'_> {
+        self.session.workspace()
+    }
 }
 
 /// Hands each row to a function.
@@ -146,21 +150,37 @@ pub(crate) fn run_to_client(
     })
 }
 
-/// Runs a plan and keeps its rows: INSERT ... SELECT. They count as long as the charge is there.
+/// Runs a plan and keeps its rows: INSERT ... SELECT. The entries have no keys; [`crate::spill::read_row`]
+/// reads their rows.
 ///
 /// # Errors
 /// As [`run_to_client`].
-pub(crate) fn run_to_memory(
+pub(crate) fn run_to_spool<'w>(
     plan: &StatementPlan,
     slots: Slots<'_>,
-    runtime: &Runtime<'_>,
+    runtime: &Runtime<'w>,
     scratch: &mut Vec<Scratch>,
-) -> Result<(Vec<Vec<Value>>, Charge), SqlError> {
-    let mut rows = Collect::in_memory(runtime.workspace());
+) -> Result<Spool<'w>, SqlError> {
+    let mut rows = ToSpool { spool: Spool::default(), workspace: runtime.workspace(), row: Vec::new() };
     with_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
         run_query(&plan.query, slots, runtime, scratch, &mut rows)
     })?;
-    Ok(rows.into_rows())
+    Ok(rows.spool)
+}
+
+struct ToSpool<'w> {
+    spool: Spool<'w>,
+    workspace: Workspace<'w>,
+    row: Vec<u8>,
+}
+
+impl RowSink for ToSpool<'_> {
+    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
+        self.row.clear();
+        append_row(values, &mut self.row);
+        self.spool.push(&[], &self.row, self.workspace)?;
+        Ok(Flow::Continue)
+    }
 }
 
 /// The columns of a query. The literals of this run are filled into their names.
@@ -196,74 +216,187 @@ pub(crate) fn with_subqueries<T>(
     body: &mut Inner<'_, T>,
 ) -> Result<T, SqlError> {
     if subqueries.is_empty() {
-        let sets = sets_for(&slots);
+        let sets = sets_for(&slots, &[]);
         return body(Slots { sets: &sets, ..slots }, scratch);
     }
-    let mut results: Vec<Vec<Value>> = Vec::new();
-    let mut charges: Vec<Charge> = Vec::new();
+    let around = slots;
+    let mut results: Vec<SubqueryResult> = Vec::new();
     for subquery in subqueries {
-        let (result, charge) = {
-            let (values, starts) = extended(slots, &results);
-            let slots = Slots { values: &values, starts: &starts, ..slots };
-            let sets = sets_for(&slots);
+        let result = {
+            let (values, starts) = extended(around, &results);
+            let slots = Slots { values: &values, starts: &starts, ..around };
+            let sets = sets_for(&slots, &results);
             let slots = Slots { sets: &sets, ..slots };
             subquery_values(subquery, slots, runtime, scratch)?
         };
         results.push(result);
-        charges.push(charge);
     }
-    let (values, starts) = extended(slots, &results);
-    let slots = Slots { values: &values, starts: &starts, ..slots };
-    let sets = sets_for(&slots);
+    let (values, starts) = extended(around, &results);
+    let slots = Slots { values: &values, starts: &starts, ..around };
+    let sets = sets_for(&slots, &results);
     body(Slots { sets: &sets, ..slots }, scratch)
 }
 
-/// One empty cell for each slot with a long list, to hold the set made of the list.
-fn sets_for(slots: &Slots<'_>) -> Vec<OnceCell<ListSet>> {
-    let count = if ListSet::are_of_use(slots) { slots.starts.len() - 1 } else { 0 };
-    std::iter::repeat_with(OnceCell::new).take(count).collect()
+/// What a subquery stands for.
+#[derive(Default)]
+struct SubqueryResult {
+    values: Vec<Value>,
+    /// The list, if it did not fit into memory. Then there are no values.
+    stored: Option<Rc<StoredList>>,
+    /// Counts the values.
+    _charge: Charge,
+}
+
+/// One empty cell for each slot with a long list, to hold the set made of the list, and the lists that did
+/// not fit into memory. The last slots are those of `results`.
+fn sets_for(slots: &Slots<'_>, results: &[SubqueryResult]) -> Vec<OnceCell<ListSet>> {
+    let any_stored = !slots.sets.is_empty() || results.iter().any(|result| result.stored.is_some());
+    let count = slots.starts.len().saturating_sub(1);
+    if !any_stored {
+        let count = if ListSet::are_of_use(slots) { count } else { 0 };
+        return std::iter::repeat_with(OnceCell::new).take(count).collect();
+    }
+    let around = (0..slots.sets.len())
+        .filter_map(|slot| ListSet::stored_of_slot(slots, slot).map(|list| (slot, list.clone())));
+    let first = count - results.len();
+    let of_results = results.iter().enumerate();
+    let stored = of_results.filter_map(|(at, result)| Some((first + at, result.stored.clone()?)));
+    cells(count, around.chain(stored))
 }
 
 /// The slots of the statement, followed by those of the subqueries' results.
-fn extended<'a>(slots: Slots<'a>, results: &'a [Vec<Value>]) -> (Vec<ValueRef<'a>>, Vec<u32>) {
+fn extended<'a>(slots: Slots<'a>, results: &'a [SubqueryResult]) -> (Vec<ValueRef<'a>>, Vec<u32>) {
     let mut values = slots.values.to_vec();
     let mut starts = match slots.starts {
         [] => (0..=slots.values.len() as u32).collect(),
         starts => starts.to_vec(),
     };
     for result in results {
-        values.extend(result.iter().map(Value::as_ref));
+        values.extend(result.values.iter().map(Value::as_ref));
         starts.push(values.len() as u32);
     }
     (values, starts)
 }
 
-/// The values that a subquery stands for, and what counts them.
+/// Keeps the values of a subquery behind IN: in memory, and if they are too many for that, in a file.
+struct ListRows<'w> {
+    workspace: Workspace<'w>,
+    values: Vec<Value>,
+    bytes: usize,
+    /// When they reach this many, more memory is asked for.
+    bytes_next: usize,
+    charge: Charge,
+    stored: Option<Spool<'w>>,
+    row: Vec<u8>,
+}
+
+/// What a value of a list takes beside its text: itself, what refers to it, and its entry in a set.
+const LIST_VALUE_BYTES: usize = size_of::<Value>() + size_of::<ValueRef<'_>>() + 32;
+
+impl<'w> ListRows<'w> {
+    fn new(workspace: Workspace<'w>) -> ListRows<'w> {
+        let charge = Charge::default();
+        let bytes_next = charge.covered().min(workspace.limits.table_bytes);
+        ListRows {
+            workspace,
+            values: Vec::new(),
+            bytes: 0,
+            bytes_next,
+            charge,
+            stored: None,
+            row: Vec::new(),
+        }
+    }
+
+    /// Asks for more memory. If there is no more, all rows go to a file.
+    #[cold]
+    fn grow(&mut self, width: usize) -> Result<(), SqlError> {
+        let bytes_max = self.workspace.limits.table_bytes;
+        if self.bytes < bytes_max {
+            self.charge.cover(self.bytes + 1, self.workspace.account)?;
+            self.bytes_next = self.charge.covered().min(bytes_max);
+            return Ok(());
+        }
+        let values = std::mem::take(&mut self.values);
+        self.charge.release();
+        for row in values.chunks(width) {
+            let row: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
+            self.store(&row)?;
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError> {
+        self.row.clear();
+        append_row(row, &mut self.row);
+        self.stored.get_or_insert_default().push(&[], &self.row, self.workspace)
+    }
+}
+
+impl RowSink for ListRows<'_> {
+    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
+        if self.stored.is_some() {
+            self.store(values)?;
+            return Ok(Flow::Continue);
+        }
+        let texts = values.iter().filter_map(ValueRef::as_bytes).map(<[u8]>::len).sum::<usize>();
+        self.bytes += values.len() * LIST_VALUE_BYTES + 2 * texts;
+        self.values.extend(values.iter().map(ValueRef::to_value));
+        if self.bytes >= self.bytes_next {
+            self.grow(values.len())?;
+        }
+        Ok(Flow::Continue)
+    }
+}
+
+/// Runs a subquery.
 fn subquery_values(
     subquery: &SubqueryPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
-) -> Result<(Vec<Value>, Charge), SqlError> {
-    let mut rows = Collect::in_memory(runtime.workspace());
+) -> Result<SubqueryResult, SqlError> {
+    let mut rows = ListRows::new(runtime.workspace());
     let count = match subquery.use_as {
         SubqueryUse::Exists => 1,
         SubqueryUse::Scalar => 2,
         SubqueryUse::List | SubqueryUse::Rows { .. } => {
             run_query(&subquery.query, slots, runtime, scratch, &mut rows)?;
-            let (rows, charge) = rows.into_rows();
-            return Ok((rows.into_iter().flatten().collect(), charge));
+            let width = subquery.use_as.columns();
+            let stored = rows.stored.map(Spool::finish).transpose()?;
+            return Ok(SubqueryResult {
+                values: rows.values,
+                stored: stored.map(|rows| Rc::new(StoredList::new(rows, width))),
+                _charge: rows.charge,
+            });
         }
     };
-    let mut few = Limited { offset: 0, count, counts_on: false, seen: 0, sent: 0, out: &mut rows };
-    run_query(&subquery.query, slots, runtime, scratch, &mut few)?;
-    let (mut rows, charge) = rows.into_rows();
+    let mut few: Few = Few::default();
+    let mut limited = Limited { offset: 0, count, counts_on: false, seen: 0, sent: 0, out: &mut few };
+    run_query(&subquery.query, slots, runtime, scratch, &mut limited)?;
     let value = match subquery.use_as {
-        SubqueryUse::Exists => Value::Int(i64::from(!rows.is_empty())),
-        _ if rows.len() > 1 => return Err(SqlError::subquery_of_several_rows()),
-        _ => rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null),
+        SubqueryUse::Exists => Value::Int(i64::from(few.rows > 0)),
+        _ if few.rows > 1 => return Err(SqlError::subquery_of_several_rows()),
+        _ => few.first.unwrap_or(Value::Null),
     };
-    Ok((vec![value], charge))
+    Ok(SubqueryResult { values: vec![value], ..SubqueryResult::default() })
+}
+
+/// Counts rows, and keeps the last value of the first.
+#[derive(Default)]
+struct Few {
+    first: Option<Value>,
+    rows: usize,
+}
+
+impl RowSink for Few {
+    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
+        if self.rows == 0 {
+            self.first = values.last().map(ValueRef::to_value);
+        }
+        self.rows += 1;
+        Ok(Flow::Continue)
+    }
 }
 
 pub(super) fn run_query(

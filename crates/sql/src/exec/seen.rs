@@ -23,7 +23,8 @@ pub(super) enum Novelty {
 
 /// The rows that have been seen already.
 pub(super) struct Seen<'p> {
-    keys: &'p ValueKeys,
+    /// `None` if the caller knows the keys.
+    keys: Option<&'p ValueKeys>,
     workspace: Workspace<'p>,
     seen: KeySet,
     key: Vec<u8>,
@@ -45,17 +46,23 @@ const NUMBER_BYTES: usize = size_of::<u64>();
 
 impl<'p> Seen<'p> {
     pub(super) fn new(keys: &'p ValueKeys, workspace: Workspace<'p>) -> Seen<'p> {
+        Seen { keys: Some(keys), ..Seen::of_keys(workspace) }
+    }
+
+    /// For rows whose keys are known.
+    pub(super) fn of_keys(workspace: Workspace<'p>) -> Seen<'p> {
         let charge = Charge::default();
         let bytes_next = charge.covered().min(workspace.limits.table_bytes);
         let (seen, key) = (KeySet::default(), Vec::new());
-        Seen { keys, workspace, seen, key, bytes_next, charge, put_off: None }
+        Seen { keys: None, workspace, seen, key, bytes_next, charge, put_off: None }
     }
 
     /// Notes a row with these values.
     pub(super) fn note(&mut self, values: &[ValueRef<'_>]) -> Result<Novelty, SqlError> {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
-        self.keys.encode(values, &mut key);
+        let keys = self.keys.ok_or_else(|| SqlError::internal("values without their keys"))?;
+        keys.encode(values, &mut key);
         let novelty = self.note_key(&key);
         self.key = key;
         novelty

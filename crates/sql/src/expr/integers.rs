@@ -178,6 +178,9 @@ impl Kind {
             }
             Kind::In { values, negated } => Bound::In { values: (&**values).into(), negated: *negated },
             Kind::InSlot { slot, collation, negated } => {
+                if ListSet::stored_of_slot(slots, *slot).is_some() {
+                    return None;
+                }
                 // Nothing is in an empty list, not even NULL, which passes no test here.
                 if *negated && slots.list(*slot).is_empty() {
                     return None;

@@ -2,8 +2,10 @@
 
 use super::Slots;
 use super::row_set::RowSet;
+use super::stored_list::StoredList;
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
+use std::rc::Rc;
 use types::{Collation, ValueRef};
 
 /// Shorter lists are searched one by one.
@@ -26,6 +28,8 @@ enum Values {
     Rows(RowSet),
     /// To be searched one by one.
     Mixed,
+    /// In a file. Then the slot's list is empty.
+    Stored(Rc<StoredList>),
 }
 
 fn integer(value: &ValueRef<'_>) -> Option<i128> {
@@ -44,6 +48,19 @@ fn text(value: &ValueRef<'_>, collation: Collation) -> Option<Vec<u8>> {
 }
 
 impl ListSet {
+    /// A list that did not fit into memory.
+    pub(crate) fn stored(list: Rc<StoredList>) -> ListSet {
+        ListSet { values: Values::Stored(list), has_null: false }
+    }
+
+    /// The list of a slot, if it did not fit into memory.
+    pub(crate) fn stored_of_slot<'a>(slots: &Slots<'a>, slot: usize) -> Option<&'a Rc<StoredList>> {
+        match slots.sets.get(slot)?.get()? {
+            ListSet { values: Values::Stored(list), .. } => Some(list),
+            _ => None,
+        }
+    }
+
     /// The set of a slot's values; `None` if they are few.
     #[inline]
     pub(crate) fn of_slot<'a>(slots: &Slots<'a>, slot: usize, collation: Collation) -> Option<&'a ListSet> {
@@ -101,7 +118,7 @@ impl ListSet {
             Values::Integers(integers) => integers.contains(&integer(value)?),
             Values::Texts(texts, of) if *of == collation => texts.contains(&text(value, collation)?),
             Values::Rows(rows) => rows.has(&[*value])?,
-            Values::Texts(..) | Values::Mixed => return None,
+            Values::Texts(..) | Values::Mixed | Values::Stored(_) => return None,
         };
         Some(if is_in || !self.has_null { Some(is_in) } else { None })
     }

@@ -17,6 +17,7 @@ mod node;
 mod result_type;
 mod row;
 mod row_set;
+mod stored_list;
 pub(crate) mod value_keys;
 
 pub(crate) use aggregate::{
@@ -29,8 +30,10 @@ pub(crate) use integers::{IntegerFilter, IntegerTests};
 pub(crate) use list_set::ListSet;
 pub(crate) use result_type::ResultType;
 pub(crate) use row::{Part, Row};
+pub(crate) use stored_list::{StoredList, cells};
 
 use crate::ColumnMeta;
+use crate::spill::Workspace;
 use crate::text::SlotKind;
 use crate::{ErrorKind, SqlError};
 use base::sync::Arc;
@@ -482,4 +485,7 @@ pub(crate) trait RunSubquery {
         slots: Slots<'_>,
         each: &mut dyn FnMut(&[ValueRef<'_>]) -> Result<bool, SqlError>,
     ) -> Result<(), SqlError>;
+
+    /// Where rows of subqueries are kept.
+    fn workspace(&self) -> Workspace<'_>;
 }

@@ -61,7 +61,7 @@ impl RowSet {
 }
 
 /// The type whose keys are equal if values such as this one are.
-fn key_type(value: &ValueRef<'_>, collation: Collation) -> Option<ColumnType> {
+pub(super) fn key_type(value: &ValueRef<'_>, collation: Collation) -> Option<ColumnType> {
     Some(match value {
         ValueRef::Int(_) | ValueRef::UInt(_) => ColumnType::Int { bytes: 8, unsigned: false },
         ValueRef::Double(_) => ColumnType::Double { unsigned: false },
@@ -76,7 +76,8 @@ fn key_type(value: &ValueRef<'_>, collation: Collation) -> Option<ColumnType> {
     })
 }
 
-fn has_key(value: &ValueRef<'_>, column: &Column) -> bool {
+/// True if the value's key among those of the column's type says what it equals.
+pub(super) fn has_key(value: &ValueRef<'_>, column: &Column) -> bool {
     match value {
         ValueRef::Null | ValueRef::Float(_) => false,
         // Quotients compare as they are shown.

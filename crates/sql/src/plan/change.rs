@@ -30,6 +30,9 @@ pub(crate) struct TableRead {
     pub dependencies: Vec<Dependency>,
     /// They run first. Their results are in slots.
     pub subqueries: Vec<SubqueryPlan>,
+    /// True if a subquery that runs for each row reads the table. It must see the table as it was before the
+    /// statement, so no row is changed before all of them have been looked at.
+    pub reads_itself: bool,
 }
 
 impl TableRead {
@@ -135,8 +138,10 @@ impl Planner<'_> {
         }
         let condition = conjunction(conditions);
         let condition = condition.map(|condition| Compiled::new(&condition, self.connection)).transpose()?;
+        let reads_itself = self.dependents.borrow().iter().any(|query| query.reads(&table));
         let read = TableRead {
             access: chosen.access,
+            reads_itself,
             table,
             condition,
             order: SortOrder::new(order, 0),

@@ -75,6 +75,20 @@ pub(crate) struct QueryPlan {
     pub body: Body,
 }
 
+impl QueryPlan {
+    /// True if the query reads this table itself. Its subqueries are plans of their own.
+    pub(crate) fn reads(&self, table: &Arc<Table>) -> bool {
+        match &self.body {
+            Body::Union(union) => union.branches.iter().any(|branch| branch.reads(table)),
+            Body::Select(select) => select.inputs.iter().any(|input| match &input.source {
+                Source::Table { table: read, .. } => Arc::ptr_eq(read, table),
+                Source::Derived(query) => query.reads(table),
+                Source::Virtual(_) => false,
+            }),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum Body {
     Select(Box<SelectPlan>),

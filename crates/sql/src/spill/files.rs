@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// Bytes that are written at a time.
 const WRITE_BYTES: usize = 256 << 10;
-const HEADER_BYTES: usize = 8;
+pub(super) const HEADER_BYTES: usize = 8;
 
 /// Appends entries to a new file.
 #[derive(Debug)]
@@ -40,8 +40,7 @@ impl<'w> RunWriter<'w> {
     /// # Errors
     /// 1317 after KILL, 1021 if the disk is full, 1030 if it fails.
     pub(crate) fn push(&mut self, key: &[u8], row: &[u8]) -> Result<(), SqlError> {
-        self.buffer.extend_from_slice(&length(key)?);
-        self.buffer.extend_from_slice(&length(row)?);
+        self.buffer.extend_from_slice(&header(key, row)?);
         self.buffer.extend_from_slice(key);
         self.buffer.extend_from_slice(row);
         if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
@@ -71,9 +70,18 @@ impl<'w> RunWriter<'w> {
     }
 }
 
-fn length(bytes: &[u8]) -> Result<[u8; 4], SqlError> {
-    let length = u32::try_from(bytes.len()).map_err(|_| SqlError::internal("a row of more than 4 GiB"))?;
-    Ok(length.to_le_bytes())
+/// What an entry begins with: the lengths of its key and of its row.
+pub(super) fn header(key: &[u8], row: &[u8]) -> Result<[u8; HEADER_BYTES], SqlError> {
+    let length =
+        |bytes: &[u8]| u32::try_from(bytes.len()).map_err(|_| SqlError::internal("a row of more than 4 GiB"));
+    let both = u64::from(length(key)?) | u64::from(length(row)?) << 32;
+    Ok(both.to_le_bytes())
+}
+
+/// The lengths that [`header`] wrote.
+pub(super) fn lengths(header: &[u8; HEADER_BYTES]) -> (usize, usize) {
+    let both = u64::from_le_bytes(*header);
+    (both as u32 as usize, (both >> 32) as usize)
 }
 
 /// Reads entries in the order in which they lie in the file.
@@ -138,9 +146,10 @@ impl RunReader {
     /// 1030.
     pub(crate) fn advance(&mut self) -> Result<bool, SqlError> {
         let Some(start) = self.fill(self.row.end, HEADER_BYTES)? else { return Ok(false) };
-        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
-        let header = &self.buffer[start..start + HEADER_BYTES];
-        let (key_bytes, row_bytes) = (number(&header[..4]), number(&header[4..]));
+        let (key_bytes, row_bytes) = match self.buffer[start..].first_chunk() {
+            Some(header) => lengths(header),
+            None => return Err(SqlError::internal("an entry without a header")),
+        };
         let Some(start) = self.fill(start, HEADER_BYTES + key_bytes + row_bytes)? else {
             return Err(SqlError::internal("a scratch file is shorter than what was written"));
         };

@@ -33,11 +33,32 @@ impl IndexedRows {
     /// # Errors
     /// Those of the sorter, and of the file.
     pub(crate) fn new(workspace: Workspace<'_>, sorter: Sorter<'_>) -> Result<IndexedRows, SqlError> {
+        IndexedRows::of(workspace, sorter, false)
+    }
+
+    /// One row of a sorter for each key.
+    ///
+    /// # Errors
+    /// As [`IndexedRows::new`].
+    pub(crate) fn distinct(workspace: Workspace<'_>, sorter: Sorter<'_>) -> Result<IndexedRows, SqlError> {
+        IndexedRows::of(workspace, sorter, true)
+    }
+
+    fn of(workspace: Workspace<'_>, sorter: Sorter<'_>, is_distinct: bool) -> Result<IndexedRows, SqlError> {
         let mut rows = sorter.finish()?;
         let mut writer = RunWriter::new(workspace)?;
         let (mut firsts, mut starts) = (KeyList::default(), Vec::new());
         let mut charge = Charge::default();
+        let mut last: Option<Vec<u8>> = None;
         while rows.advance()? {
+            if is_distinct {
+                if last.as_deref() == Some(rows.key()) {
+                    continue;
+                }
+                let last = last.get_or_insert_default();
+                last.clear();
+                last.extend_from_slice(rows.key());
+            }
             let position = writer.position();
             if starts.last().is_none_or(|start| position - start >= BLOCK_BYTES) {
                 firsts.push(rows.key());

@@ -177,16 +177,15 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         }
         Node::InSlot { operand, index, collation, negated } => {
             let operand = value(operand, row, context)?;
-            let set = ListSet::of_slot(&context.slots, *index, *collation);
-            let found = set.and_then(|set| set.find(&operand, *collation));
-            found
-                .unwrap_or_else(|| in_values(&operand, context.slots.list(*index), *collation, context))
-                .map(|found| found != *negated)
+            in_slot(&operand, *index, *collation, context)?.map(|found| found != *negated)
         }
         Node::Quantified { row: test, index } => {
             let operands = subquery::operands(test, row, context)?;
             if let Some(found) = subquery::find_in_set(test, &operands, *index, context) {
                 return Ok(found);
+            }
+            if let Some(list) = ListSet::stored_of_slot(&context.slots, *index) {
+                return subquery::compare_stored(list, test, &operands, context);
             }
             let mut outcome = subquery::Outcome::new(test.quantifier);
             for values in context.slots.list(*index).chunks(operands.len()) {
@@ -269,6 +268,24 @@ fn is_like<'a>(
 }
 
 /// IN with values that are known already. `None` is SQL's unknown.
+#[inline(always)]
+fn in_slot(
+    operand: &ValueRef<'_>,
+    slot: usize,
+    collation: Collation,
+    context: &Context<'_>,
+) -> Result<Option<bool>> {
+    let list = context.slots.list(slot);
+    if list.is_empty()
+        && let Some(stored) = ListSet::stored_of_slot(&context.slots, slot)
+    {
+        return subquery::in_stored(stored, operand, collation, context);
+    }
+    let set = ListSet::of_slot(&context.slots, slot, collation);
+    let found = set.and_then(|set| set.find(operand, collation));
+    Ok(found.unwrap_or_else(|| in_values(operand, list, collation, context)))
+}
+
 fn in_values(
     operand: &ValueRef<'_>,
     list: &[ValueRef<'_>],

@@ -3,8 +3,9 @@
 use super::{Context, Result, Row, compare, in_arena};
 use crate::SqlError;
 use crate::expr::node::{RowTest, SubqueryNode, SubqueryTest};
-use crate::expr::{Comparison, ListSet, Quantifier, Slots};
-use types::ValueRef;
+use crate::expr::{Comparison, ListSet, Quantifier, Slots, StoredList};
+use crate::spill::Workspace;
+use types::{Collation, ValueRef};
 
 pub(super) fn value<'a>(
     subquery: &'a SubqueryNode,
@@ -94,6 +95,64 @@ pub(super) fn find_in_set(
     let may_be_equal =
         |at: &usize| row(*at).is_some_and(|row| test.compare(operands, row, context).is_none());
     Some(if rows.with_nulls().iter().any(may_be_equal) { None } else { Some(is_negated) })
+}
+
+/// As [`super::in_values`], for a list in a file.
+#[cold]
+pub(super) fn in_stored(
+    list: &StoredList,
+    operand: &ValueRef<'_>,
+    collation: Collation,
+    context: &Context<'_>,
+) -> Result<Option<bool>> {
+    if operand.is_null() {
+        return Ok(None);
+    }
+    let workspace = workspace(context)?;
+    let operands = std::slice::from_ref(operand);
+    if let Some(found) = list.find(operands, std::iter::once(collation), workspace)? {
+        return Ok(found);
+    }
+    let mut found = Some(false);
+    list.for_each(workspace, |row| {
+        match compare(operand, &row[0], collation, context) {
+            Some(order) if order.is_eq() => found = Some(true),
+            Some(_) => {}
+            None => found = None,
+        }
+        Ok(found != Some(true))
+    })?;
+    Ok(found)
+}
+
+/// The result of a comparison with the rows of a list in a file.
+#[cold]
+pub(super) fn compare_stored(
+    list: &StoredList,
+    test: &RowTest,
+    operands: &[ValueRef<'_>],
+    context: &Context<'_>,
+) -> Result<Option<bool>> {
+    let workspace = workspace(context)?;
+    let is_negated = match (test.op, test.quantifier) {
+        (Comparison::Equal, Quantifier::Any) => Some(false),
+        (Comparison::NotEqual, Quantifier::All) => Some(true),
+        _ => None,
+    };
+    if let Some(is_negated) = is_negated {
+        let collations = test.operands.iter().map(|(_, collation)| *collation);
+        if let Some(found) = list.find(operands, collations, workspace)? {
+            return Ok(found.map(|found| found != is_negated));
+        }
+    }
+    let mut outcome = Outcome::new(test.quantifier);
+    list.for_each(workspace, |row| outcome.take(test.compare(operands, row, context)))?;
+    Ok(outcome.result())
+}
+
+fn workspace<'a>(context: &Context<'a>) -> Result<Workspace<'a>> {
+    let subqueries = context.subqueries.ok_or_else(|| SqlError::internal("a list without its subquery"))?;
+    Ok(subqueries.workspace())
 }
 
 impl RowTest {

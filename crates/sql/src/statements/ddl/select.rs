@@ -3,41 +3,40 @@
 use super::build::build;
 use super::table::{surroundings, table_error};
 use crate::definition::*;
-use crate::memory::{Account, Charge};
+use crate::spill::{Spool, Spooled, Workspace, append_row, read_row};
 use crate::text::parse::{self, Statement, Words};
 use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError, Warnings};
-use base::sync::Arc;
 use bumpalo::Bump;
 use engine::KeyList;
 use types::{ColumnType, Value, ValueRef};
 
-/// Keeps a result set in memory.
-struct Collected {
+/// Keeps a result set.
+struct Collected<'w> {
     columns: Vec<ColumnMeta>,
-    rows: Vec<Vec<Value>>,
-    bytes: usize,
-    account: Arc<Account>,
-    charge: Charge,
+    rows: Spool<'w>,
+    workspace: Workspace<'w>,
+    row: Vec<u8>,
 }
 
-impl ResultSink for Collected {
+impl ResultSink for Collected<'_> {
     fn columns(&mut self, columns: &[ColumnMeta]) -> Result<(), SqlError> {
         self.columns = columns.to_vec();
         Ok(())
     }
 
     fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError> {
-        let texts: usize = row.iter().filter_map(ValueRef::as_bytes).map(<[u8]>::len).sum();
-        self.bytes += size_of::<Vec<Value>>() + size_of::<Value>() * row.len() + texts;
-        self.charge.cover(self.bytes, &self.account)?;
-        self.rows.push(row.iter().map(ValueRef::to_value).collect());
-        Ok(())
+        self.row.clear();
+        append_row(row, &mut self.row);
+        self.rows.push(&[], &self.row, self.workspace)
     }
 
     fn end(&mut self, _completion: &Completion) -> Result<(), SqlError> {
         Ok(())
     }
 }
+
+/// Rows are written together until their images take so many bytes.
+const BATCH_BYTES: usize = 1 << 20;
 
 /// Creates a table from the columns of `spec` and the columns of a query, and fills it.
 pub(super) fn create_from_select(
@@ -51,8 +50,19 @@ pub(super) fn create_from_select(
     let query = words.rest();
     let statement = parse::parse(query, words.mode())?;
     let Statement::Query(query) = statement else { return Err(SqlError::syntax(query, 1)) };
-    let (account, charge) = (session.memory.clone(), Charge::default());
-    let mut result = Collected { columns: Vec::new(), rows: Vec::new(), bytes: 0, account, charge };
+    // The session runs the query while its rows are kept.
+    let (instance, account) = (session.instance.clone(), session.memory.clone());
+    let (interrupt, counters) = (session.interrupt.clone(), session.counters.clone());
+    let limits = session.variables.common.memory;
+    let workspace = Workspace {
+        limits: &limits,
+        account: &account,
+        interrupt: &interrupt,
+        counters: &counters,
+        database: &instance.database,
+        globals: &instance.globals,
+    };
+    let mut result = Collected { columns: Vec::new(), rows: Spool::default(), workspace, row: Vec::new() };
     // The query counts as a statement of its own. Its warnings are added to those of this statement.
     let earlier = session.state.warnings.clone();
     session.plan_and_run_inner(&query, &mut result)?;
@@ -77,7 +87,8 @@ pub(super) fn create_from_select(
     if let Some(next) = auto_increment.filter(|next| *next > 1) {
         table.raise_auto_increment(next - 1);
     }
-    let filled = fill(session, &table, &target, &result.rows);
+    let count = result.rows.len() as u64;
+    let filled = result.rows.finish().and_then(|rows| fill(session, &table, &target, &rows));
     if let Err(error) = filled {
         // This statement has created the table, so it drops it again.
         session
@@ -87,7 +98,6 @@ pub(super) fn create_from_select(
             .map_err(|error| table_error(error, database, name))?;
         return Err(error);
     }
-    let count = result.rows.len() as u64;
     session.done(count, format!("Records: {count}  Duplicates: 0  Warnings: 0"), sink)
 }
 
@@ -119,7 +129,7 @@ fn fill(
     session: &mut Session,
     table: &engine::Table,
     target: &[usize],
-    rows: &[Vec<Value>],
+    rows: &Spooled,
 ) -> Result<(), SqlError> {
     let clock = session.clock();
     let def = table.def();
@@ -137,26 +147,46 @@ fn fill(
     let mut write = instance.database.begin_write()?;
     let mut arena = Bump::new();
     let mut images = KeyList::default();
-    for (number, row) in rows.iter().enumerate() {
+    let mut insert = |images: &mut KeyList| {
+        let inserted = write.insert_many(table, images);
+        inserted.map_err(|(position, error)| {
+            crate::statements::dml::write_error(error, table, images.get(position))
+        })?;
+        images.clear();
+        Ok::<(), SqlError>(())
+    };
+    let mut number = 0;
+    let mut image = Vec::new();
+    rows.for_each(|_, row| {
+        session.interrupt.check()?;
         arena.reset();
+        number += 1;
+        let mut given = Vec::with_capacity(target.len());
+        read_row(row, &mut given)?;
         let mut values: Vec<ValueRef<'_>> = defaults.iter().map(Value::as_ref).collect();
-        for (value, position) in row.iter().zip(target) {
-            let coerced = crate::expr::coerce(value.as_ref(), &def.columns[*position], &arena);
+        for (value, position) in given.iter().zip(target) {
+            let coerced = crate::expr::coerce(*value, &def.columns[*position], &arena);
             let column = &def.columns[*position].name;
-            crate::statements::dml::note_issue(session, &coerced, &def, column, number as u64 + 1)?;
+            let noted = crate::statements::dml::note_issue(session, &coerced, &def, column, number);
+            if let Err(error) = noted {
+                // If one of the rows before this one collides, that error comes first.
+                insert(&mut images)?;
+                return Err(error);
+            }
             values[*position] = coerced.value;
         }
         if let Some(column) = def.auto_increment.filter(|column| !target.contains(column)) {
             values[column] = ValueRef::Int(table.reserve_auto_increment(1)? as i64);
         }
-        images.clear();
-        let mut image = Vec::new();
+        image.clear();
         table.row_codec().encode(&values, &mut image);
         images.push(&image);
-        if let Err((_, error)) = write.insert_many(table, &images) {
-            return Err(crate::statements::dml::write_error(error, table, &image));
+        if images.bytes.len() >= BATCH_BYTES {
+            insert(&mut images)?;
         }
-    }
+        Ok(true)
+    })?;
+    insert(&mut images)?;
     write.commit()?;
     Ok(())
 }

@@ -4,9 +4,10 @@ use super::assign::{Assigned, Assigning, Assignments, Outcome, Strictness, is_de
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to};
 use super::on_duplicate::{OnDuplicateUpdate, has_rows_of_tables};
 use super::{UniqueKey, write_error};
-use crate::exec::{DerivedRows, RowLocks, Runtime, WriterLocks, run_to_memory, with_subqueries};
-use crate::expr::{Compiled, Context, Part, Row, Slots};
+use crate::exec::{DerivedRows, RowLocks, Runtime, WriterLocks, recycle, run_to_spool, with_subqueries};
+use crate::expr::{Compiled, Context, ListSet, Part, Row, Slots, cells};
 use crate::locks::Mode;
+use crate::memory::Charge;
 use crate::plan::bind::Binder;
 use crate::plan::object_name;
 use crate::plan::plan::{Dependency, QueryPlan, StatementPlan, SubqueryPlan};
@@ -16,12 +17,13 @@ use crate::session::Target;
 use crate::session::environment::SessionEnvironment;
 use crate::session::plans::ChangePlan;
 use crate::session::transaction::Writes;
+use crate::spill::{Spooled, read_row};
 use crate::status::Counter;
 use crate::{ErrorKind, ResultSink, Session, SqlError, Warnings};
 use bumpalo::Bump;
-use engine::{Error, Readers, Writer};
+use engine::{Error, KeyList, Readers, Writer};
 use sqlparser::ast;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use types::{Value, ValueRef};
 
@@ -234,17 +236,39 @@ impl ChangePlan for InsertPlan {
 /// The values of rows.
 type Rows<'a> = Vec<Vec<Given<'a>>>;
 
+/// The rows of a statement, before any of them is written: the query may read the table that they go to.
+enum NewRows<'a> {
+    Values(Rows<'a>),
+    Stored { count: usize, rows: Spooled },
+}
+
+impl NewRows<'_> {
+    fn len(&self) -> usize {
+        match self {
+            NewRows::Values(rows) => rows.len(),
+            NewRows::Stored { count, .. } => *count,
+        }
+    }
+}
+
+/// Rows are written together until their images take so many bytes.
+const BATCH_BYTES: usize = 4 << 20;
+
 /// A statement's slots, with the results of its subqueries.
 struct Filled {
     values: Vec<Value>,
     starts: Vec<u32>,
+    /// The lists that did not fit into memory.
+    sets: Vec<OnceCell<ListSet>>,
 }
 
 impl Filled {
     fn new(slots: &Slots<'_>) -> Filled {
+        let stored = |slot| ListSet::stored_of_slot(slots, slot).map(|list| (slot, list.clone()));
         Filled {
             values: slots.values.iter().map(ValueRef::to_value).collect(),
             starts: slots.starts.to_vec(),
+            sets: cells(slots.sets.len(), (0..slots.sets.len()).filter_map(stored)),
         }
     }
 }
@@ -301,28 +325,38 @@ impl InsertPlan {
         if rows.len() > 1 {
             inserter.many_rows();
         }
-        if rows.is_empty() {
+        if rows.len() == 0 {
             // A column without a default is an error of the statement, even if there is no row.
             inserter.note_missing(session)?;
         }
-        for row in &rows {
-            inserter.add(session, &row[..row.len() - self.not_inserted], &arena)?;
-        }
-        match &self.update {
-            None => inserter.write(session, readers.current, &mut writer),
-            Some(update) => {
-                let values: Vec<ValueRef<'_>>;
-                let slots = match &results {
-                    None => slots,
-                    Some(filled) => {
-                        values = filled.values.iter().map(Value::as_ref).collect();
-                        Slots::new(&values, &filled.starts)
-                    }
-                };
-                let engine = RowWriter { readers, writer: &mut writer };
-                self.insert_or_update(session, inserter, update, &rows, slots, engine)
+        let values: Vec<ValueRef<'_>>;
+        let slots = match &results {
+            None => slots,
+            Some(filled) => {
+                values = filled.values.iter().map(Value::as_ref).collect();
+                Slots { sets: &filled.sets, ..Slots::new(&values, &filled.starts) }
             }
+        };
+        let mut writing = Writing {
+            plan: self,
+            slots,
+            readers,
+            writer: &mut writer,
+            inserter,
+            sources: KeyList::default(),
+            inserted: Inserted::default(),
+            derived: DerivedRows::default(),
+        };
+        match rows {
+            NewRows::Values(rows) => {
+                for row in &rows {
+                    writing.inserter.add(session, row, &arena)?;
+                }
+            }
+            NewRows::Stored { rows, .. } => writing.add_stored(session, &rows)?,
         }
+        writing.write(session)?;
+        Ok(writing.inserted)
     }
 
     /// The values of all rows, in `arena`, and the slots with the results of subqueries, if ON DUPLICATE KEY
@@ -334,13 +368,13 @@ impl InsertPlan {
         writer: &RefCell<Writer<'_>>,
         slots: Slots<'_>,
         arena: &'a Bump,
-    ) -> Result<(Rows<'a>, Option<Filled>), SqlError> {
+    ) -> Result<(NewRows<'a>, Option<Filled>), SqlError> {
         let environment = SessionEnvironment::new(session);
         let result = match &self.source {
             Source::Rows(rows) if self.subqueries.is_empty() => {
                 let scratch = Bump::new();
                 let context = Context { slots, arena: &scratch, environment: &environment, subqueries: None };
-                values(rows, &context, arena).map(|rows| (rows, None))
+                values(rows, &context, arena).map(|rows| (NewRows::Values(rows), None))
             }
             _ => self.evaluate(session, &environment, readers, writer, slots, arena),
         };
@@ -359,7 +393,7 @@ impl InsertPlan {
         writer: &RefCell<Writer<'_>>,
         slots: Slots<'_>,
         arena: &'a Bump,
-    ) -> Result<(Rows<'a>, Option<Filled>), SqlError> {
+    ) -> Result<(NewRows<'a>, Option<Filled>), SqlError> {
         let locks = RowLocks {
             candidates: readers.current,
             rows: &WriterLocks(writer),
@@ -371,70 +405,133 @@ impl InsertPlan {
                 Source::Rows(rows) => {
                     let row = Bump::new();
                     let context = Context { slots, arena: &row, environment, subqueries: Some(&runtime) };
-                    values(rows, &context, arena)?
+                    NewRows::Values(values(rows, &context, arena)?)
                 }
                 Source::Query(plan) => {
-                    let (rows, _charge) = run_to_memory(plan, slots, &runtime, scratch)?;
-                    let given = |value: &Value| Given::Value(copy_to(value.as_ref(), arena));
-                    rows.iter().map(|row| row.iter().map(given).collect()).collect()
+                    let rows = run_to_spool(plan, slots, &runtime, scratch)?;
+                    NewRows::Stored { count: rows.len(), rows: rows.finish()? }
                 }
             };
             let needed = self.update.is_some() && !self.subqueries.is_empty();
             Ok((rows, needed.then(|| Filled::new(&slots))))
         })
     }
+}
+
+/// A statement while it writes its rows.
+struct Writing<'s, 'w> {
+    plan: &'s InsertPlan,
+    slots: Slots<'s>,
+    readers: Readers<'s>,
+    writer: &'s mut Writer<'w>,
+    /// Has the rows that are not written yet.
+    inserter: Inserter,
+    /// What the query gave for these rows, if ON DUPLICATE KEY UPDATE names any of it.
+    sources: KeyList,
+    inserted: Inserted,
+    /// The derived tables of ON DUPLICATE KEY UPDATE.
+    derived: DerivedRows,
+}
+
+impl Writing<'_, '_> {
+    /// Adds the rows of a query, and writes all but the last ones.
+    fn add_stored(&mut self, session: &mut Session, rows: &Spooled) -> Result<(), SqlError> {
+        let not_inserted = self.plan.not_inserted;
+        let mut arena = Bump::new();
+        let mut buffer = Vec::new();
+        let mut charge = Charge::default();
+        rows.for_each(|_, row| {
+            arena.reset();
+            let mut values = recycle(std::mem::take(&mut buffer));
+            read_row(row, &mut values)?;
+            let given: Vec<Given<'_>> =
+                values[..values.len() - not_inserted].iter().map(|value| Given::Value(*value)).collect();
+            if let Err(error) = self.inserter.add(session, &given, &arena) {
+                // If one of the rows before this one collides, that error comes first.
+                self.write(session)?;
+                return Err(error);
+            }
+            buffer = recycle(values);
+            if not_inserted > 0 {
+                self.sources.push(row);
+            }
+            let bytes = self.inserter.batch().bytes.len() + self.sources.bytes.len();
+            charge.cover(bytes, &session.memory)?;
+            if bytes >= BATCH_BYTES {
+                self.write(session)?;
+            }
+            Ok(true)
+        })
+    }
+
+    /// Writes the rows that have been added since the last call.
+    fn write(&mut self, session: &mut Session) -> Result<(), SqlError> {
+        session.interrupt.check()?;
+        if let Some(update) = &self.plan.update {
+            return self.insert_or_update(session, update);
+        }
+        let Writing { readers, writer, inserter, inserted, .. } = self;
+        for (_, error) in inserter.write_batch(session, readers.current, writer, inserted)? {
+            session.state.warnings.warn(error.kind, error.message);
+        }
+        Ok(())
+    }
 
     /// ON DUPLICATE KEY UPDATE: inserts row by row. If a key of the row exists already, it changes the row
     /// that has that key.
-    fn insert_or_update(
-        &self,
-        session: &mut Session,
-        inserter: Inserter,
-        update: &Assignments,
-        rows: &[Vec<Given<'_>>],
-        slots: Slots<'_>,
-        mut engine: RowWriter<'_, '_>,
-    ) -> Result<Inserted, SqlError> {
-        let (images, mut inserted) = inserter.into_images(session)?;
+    fn insert_or_update(&mut self, session: &mut Session, update: &Assignments) -> Result<(), SqlError> {
+        let Writing { plan, slots, readers, writer, inserter, sources, inserted, derived } = self;
+        let first = inserter.begin_batch(session, inserted)?;
         let clock = session.clock();
-        let defaults = self.target.defaults(&clock);
-        let now = on_update(&self.target, &clock);
+        let defaults = plan.target.defaults(&clock);
+        let now = on_update(&plan.target, &clock);
         let assigning = Assigning {
             assignments: update,
-            target: &self.target,
+            target: &plan.target,
             defaults: &defaults,
             now: &now,
             strictness: Strictness {
                 strict: session.variables.common.sql_mode.is_strict(),
-                ignore: self.on_duplicate == OnDuplicate::Skip,
+                ignore: plan.on_duplicate == OnDuplicate::Skip,
                 generates: false,
             },
         };
         let mut warnings = session.state.warnings.clone();
         let environment = SessionEnvironment::new(session);
         // The subqueries run while a row's latch is held, so they must not wait for locks.
-        let runtime = runtime(session, &environment, engine.readers, None);
+        let mut runtime = runtime(session, &environment, *readers, None);
+        runtime.derived = std::mem::take(derived);
+        let mut engine = RowWriter { readers: *readers, writer };
         let mut arena = Bump::new();
+        let images = inserter.batch();
         let result: Result<(), SqlError> = (|| {
-            for (position, row) in rows.iter().enumerate() {
+            for position in 0..images.len() {
+                runtime.interrupt.check()?;
                 arena.reset();
-                let context =
-                    Context { slots, arena: &arena, environment: &environment, subqueries: Some(&runtime) };
-                let source: Vec<ValueRef<'_>> = match self.not_inserted {
-                    0 => Vec::new(),
-                    _ => row.iter().map(Given::value).collect(),
+                let context = Context {
+                    slots: *slots,
+                    arena: &arena,
+                    environment: &environment,
+                    subqueries: Some(&runtime),
                 };
-                let new =
-                    NewRow { image: images.get(position), source: &source, number: position as u64 + 1 };
-                new.insert_or_update(&assigning, &context, &mut engine, &mut warnings, &mut inserted)?;
+                let mut source: Vec<ValueRef<'_>> = Vec::new();
+                if plan.not_inserted > 0 {
+                    read_row(sources.get(position), &mut source)?;
+                }
+                let number = first + position as u64;
+                let new = NewRow { image: images.get(position), source: &source, number };
+                new.insert_or_update(&assigning, &context, &mut engine, &mut warnings, inserted)?;
             }
             Ok(())
         })();
+        *derived = runtime.derived;
         let leftovers = environment.into_leftovers();
-        let result = leftovers.refuse_warnings(self.is_strict(session), result);
+        let result = leftovers.refuse_warnings(plan.is_strict(session), result);
         session.state.warnings = warnings;
         leftovers.settle(session);
-        result.map(|()| inserted)
+        sources.clear();
+        inserter.forget_batch();
+        result
     }
 }
 

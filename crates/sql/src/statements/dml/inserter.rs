@@ -31,16 +31,6 @@ pub(crate) enum Given<'a> {
     Default,
 }
 
-impl<'a> Given<'a> {
-    /// The value. For rows that come from a SELECT, which has no DEFAULT.
-    pub(super) fn value(&self) -> ValueRef<'a> {
-        match self {
-            Given::Value(value) => *value,
-            Given::Default => ValueRef::Null,
-        }
-    }
-}
-
 /// The result of a statement.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Inserted {
@@ -480,7 +470,8 @@ impl Inserter {
         self.written = 0;
     }
 
-    fn forget_batch(&mut self) {
+    /// The rows of the batch have been written.
+    pub(super) fn forget_batch(&mut self) {
         self.written += self.images.len() as u64;
         self.images.clear();
         self.numbers.clear();
@@ -540,14 +531,19 @@ impl Inserter {
         Ok(())
     }
 
-    /// The row images with their numbers, for a statement that writes the rows itself.
+    /// Writes numbers into the images of the batch, for a statement that writes the rows itself. Returns the
+    /// number of the first of them, counted from 1.
     ///
     /// # Errors
     /// 1467.
-    pub(super) fn into_images(mut self, session: &mut Session) -> Result<(KeyList, Inserted), SqlError> {
-        let mut inserted = Inserted { records: self.rows, ..Inserted::default() };
-        self.number(session, &mut inserted)?;
-        Ok((self.images, inserted))
+    pub(super) fn begin_batch(
+        &mut self,
+        session: &mut Session,
+        inserted: &mut Inserted,
+    ) -> Result<u64, SqlError> {
+        inserted.records += self.images.len() as u64;
+        self.number(session, inserted)?;
+        Ok(self.written + 1)
     }
 
     fn replace(

@@ -6,6 +6,7 @@ use crate::exec::{DerivedRows, RowLocks, Runtime, Scratch, WriterLocks, candidat
 use crate::expr::{Context, Part, Row, Slots};
 use crate::locks::Mode;
 use crate::locks::Used;
+use crate::memory::Charge;
 use crate::plan::access::Path;
 use crate::plan::change::{Meant, TableRead};
 use crate::plan::plan::Limit;
@@ -14,11 +15,12 @@ use crate::session::Target;
 use crate::session::environment::SessionEnvironment;
 use crate::session::plans::ChangePlan;
 use crate::session::transaction::Writes;
+use crate::spill::Spool;
 use crate::status::Counter;
 use crate::{Completion, ErrorKind, ResultSink, Session, SqlError, Warnings};
 use base::IndexId;
 use bumpalo::Bump;
-use engine::{Error, Reader, Writer};
+use engine::{Error, LockMode, LockWait, Reader, Writer};
 use sqlparser::ast;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -206,6 +208,29 @@ impl RowsPlan {
     }
 }
 
+/// The keys of the rows that a statement with LIMIT has tried to change.
+#[derive(Default)]
+struct Tried {
+    keys: HashSet<Vec<u8>>,
+    bytes: usize,
+    charge: Charge,
+}
+
+impl Tried {
+    /// What a key takes beside its own bytes, about.
+    const ENTRY_BYTES: usize = 2 * size_of::<Vec<u8>>();
+
+    /// True if the key is new.
+    fn note(&mut self, key: &[u8], runtime: &Runtime<'_>) -> Result<bool, SqlError> {
+        let is_new = self.keys.insert(key.to_vec());
+        self.bytes += if is_new { key.len() + Tried::ENTRY_BYTES } else { 0 };
+        if self.bytes > self.charge.covered() {
+            self.charge.cover(self.bytes, runtime.workspace().account)?;
+        }
+        Ok(is_new)
+    }
+}
+
 /// The rows of a statement while they are changed.
 struct Rows<'a> {
     plan: &'a RowsPlan,
@@ -263,30 +288,95 @@ impl<'a> Rows<'a> {
         runtime: &Runtime<'_>,
         scratch: &mut Vec<Scratch>,
     ) -> Result<Changed, SqlError> {
+        let mut later = self.plan.read.reads_itself.then(Spool::default);
         let mut asked = 0;
-        let mut seen: HashSet<Vec<u8>> = HashSet::new();
+        let mut seen = Tried::default();
         loop {
             let found = candidates(reader, &self.plan.read, slots, runtime, scratch, asked)?;
             let limited = found.wanted != u64::MAX;
-            for position in 0..found.keys.len() {
+            found.keys.for_each(|key, _| {
                 if self.done.matched >= found.wanted {
-                    break;
+                    return Ok(false);
                 }
                 runtime.interrupt.check()?;
-                let key = found.keys.get(position);
-                if limited && !seen.insert(key.to_vec()) {
-                    continue;
+                if limited && !seen.note(key, runtime)? {
+                    return Ok(true);
+                }
+                if let Some(later) = &mut later {
+                    self.prepare(writer, key, later)?;
+                    return Ok(true);
                 }
                 self.change(&mut writer.borrow_mut(), key)?;
                 if limited && let Some(key) = self.moved_to() {
-                    seen.insert(key);
+                    seen.note(&key, runtime)?;
                 }
-            }
+                Ok(true)
+            })?;
             if found.complete || self.done.matched >= found.wanted {
-                return Ok(self.done);
+                break;
             }
             asked = asked.max(found.wanted).saturating_mul(4);
         }
+        if let Some(later) = later {
+            later.finish()?.for_each(|key, image| {
+                runtime.interrupt.check()?;
+                self.make_prepared(&mut writer.borrow_mut(), key, image).map(|()| true)
+            })?;
+        }
+        Ok(self.done)
+    }
+
+    /// Locks the row with this key, if it meets the condition, and notes what is to become of it.
+    fn prepare(
+        &mut self,
+        writer: &RefCell<Writer<'_>>,
+        key: &[u8],
+        later: &mut Spool<'a>,
+    ) -> Result<(), SqlError> {
+        self.arena.reset();
+        let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, outcome, done } = self;
+        let table = &plan.read.table;
+        let context =
+            Context { slots: *slots, arena, environment: runtime.environment, subqueries: Some(*runtime) };
+        let locked = writer.borrow_mut().lock(table, key, LockMode::Exclusive, LockWait::Wait)?;
+        let Some(row) = locked else { return Ok(()) };
+        let image = table.row_codec().view(arena.alloc_slice_copy(&row.image));
+        if let Some(condition) = &plan.read.condition
+            && !condition.is_true(&Row(&[Part::Image(image)]), &context)?
+        {
+            writer.borrow_mut().give_back(row);
+            return Ok(());
+        }
+        done.matched += 1;
+        let workspace = runtime.workspace();
+        let Some(assignments) = &plan.assignments else { return later.push(key, &[], workspace) };
+        let assigning =
+            Assigning { assignments, target: &plan.target, defaults, now, strictness: *strictness };
+        let mut out = Vec::new();
+        let row = Assigned { image, others: &[], number: done.matched };
+        if assigning.change(&row, &context, warnings, &mut out, outcome) {
+            later.push(key, &out, workspace)?;
+        }
+        outcome.error.take().map_or(Ok(()), Err)
+    }
+
+    /// Makes the change that [`Rows::prepare`] noted. The row has been locked since.
+    fn make_prepared(&mut self, writer: &mut Writer<'_>, key: &[u8], image: &[u8]) -> Result<(), SqlError> {
+        let table = &self.plan.read.table;
+        let changed = if self.plan.assignments.is_none() {
+            writer.delete(table, key, &mut |_| true)?
+        } else {
+            let result = writer.update(table, key, &mut |_, out| {
+                out.extend_from_slice(image);
+                true
+            });
+            match result {
+                Err(Error::DuplicateKey { .. }) if self.plan.ignore => false,
+                result => result.map_err(|error| write_error(error, table, image))?,
+            }
+        };
+        self.done.changed += u64::from(changed);
+        Ok(())
     }
 
     /// The key of the row that was written last.
