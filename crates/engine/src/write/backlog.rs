@@ -291,6 +291,10 @@ impl Block {
         blocks.map(block).collect()
     }
 
+    pub(crate) fn has_chains(&self) -> bool {
+        self.chain.is_some()
+    }
+
     fn is_same(&self, other: &Block) -> bool {
         match (&self.content, &other.content) {
             (Content::Items(one), Content::Items(other)) => one.is_same(other),

@@ -52,7 +52,7 @@ pub(crate) struct Spilled {
     pub chains: u64,
     /// How many leave something to purge, a chain among it.
     pub garbage: usize,
-    /// Tables of which something counts as garbage, with how many times it does.
+    /// The tables of that, with how many times it counts as garbage.
     pub counted: Vec<(Enlistment, i64)>,
 }
 
@@ -226,11 +226,10 @@ impl Spilled {
         }
         self.garbage += 1;
         self.chains += u64::from(matches!(&change.what, What::Row(row) if row.leaves_chain));
-        if change.leaves_garbage() {
-            match self.counted.iter_mut().find(|(table, _)| *table == change.table) {
-                Some((_, times)) => *times += 1,
-                None => self.counted.push((change.table, 1)),
-            }
+        let times = i64::from(change.leaves_garbage());
+        match self.counted.iter_mut().find(|(table, _)| *table == change.table) {
+            Some((_, known)) => *known += times,
+            None => self.counted.push((change.table, times)),
         }
     }
 

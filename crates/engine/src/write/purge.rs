@@ -179,7 +179,7 @@ impl Purge {
     }
 
     /// Reads what was spilled. If it cannot be read, its tables are swept for it. Its chains stay in their
-    /// files then, as lost pages.
+    /// files then, as lost pages that the next start finds.
     fn read_back(&self, block: &Block) {
         match block.read() {
             Ok(items) => {
@@ -191,6 +191,10 @@ impl Purge {
                 // ORDER: as in `add`.
                 self.len.fetch_sub(block.items, Ordering::Relaxed);
                 for (table, counted) in &block.tables {
+                    if block.has_chains() {
+                        // The log does not name them for ever: the file stays in doubt.
+                        let _stays = table.state().space.doubt();
+                    }
                     // The sweep counts once, instead of all items.
                     table.add_garbage(1 - counted);
                     self.sweep(table.clone());

@@ -14,7 +14,7 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use types::ValueRef;
-use vfs::{Create, File, MemVfs, Vfs};
+use vfs::{Create, Fault, FaultyVfs, File, MemVfs, Operation, Vfs};
 
 const PRIMARY: IndexId = IndexId(0);
 const K: IndexId = IndexId(1);
@@ -452,7 +452,10 @@ fn a_large_transaction_under_way_gives_no_snapshot_up() {
 
 /// A transaction that somebody has forgotten, beside changes of one row that has few versions, but leaves an
 /// index entry for purge with each change. Every hundredth change replaces the row's overflow pages, too.
-fn beside_a_forgotten_transaction(vfs: Arc<dyn Vfs>, body: impl FnOnce(&Database, &Table, &mut Session)) {
+fn beside_a_forgotten_transaction(
+    vfs: Arc<dyn Vfs>,
+    body: impl FnOnce(&Database, &Table, &mut Session),
+) -> Arc<Database> {
     let options = options(vfs, 4_096, HitPath::Optimistic, CacheSize::from_environment());
     let database = Database::open(Path::new("data"), options).unwrap();
     database.create_database("d", b"").unwrap();
@@ -474,6 +477,10 @@ fn beside_a_forgotten_transaction(vfs: Arc<dyn Vfs>, body: impl FnOnce(&Database
     let purge = &database.core().purge;
     assert_eq!((table.garbage(), purge.len(), purge.bytes()), (0, 0, 0));
     assert_eq!(database.status().version_bytes, 0);
+    database
+}
+
+fn assert_clean(database: &Database) {
     let report = database.check().unwrap();
     assert!(report.is_clean(), "{report}");
 }
@@ -483,7 +490,7 @@ const SPILL_BYTES: u64 = 2 << 20;
 
 #[test]
 fn what_a_forgotten_transaction_holds_back_waits_outside_of_memory() {
-    beside_a_forgotten_transaction(Arc::new(MemVfs::new()), |database, table, forgotten| {
+    let database = beside_a_forgotten_transaction(Arc::new(MemVfs::new()), |database, table, forgotten| {
         let purge = &database.core().purge;
         purge.spill(database.core(), SPILL_BYTES);
         assert!(purge.len() >= 29_999, "{}", purge.len());
@@ -493,6 +500,24 @@ fn what_a_forgotten_transaction_holds_back_waits_outside_of_memory() {
         assert_eq!(all(forgotten, table)[1], row(1, 0));
         forgotten.commit().unwrap();
     });
+    assert_clean(&database);
+}
+
+#[test]
+fn pages_that_only_an_unreadable_file_knew_are_found_by_the_next_start() {
+    let vfs = Arc::new(FaultyVfs::new(Arc::new(MemVfs::new())));
+    let database = beside_a_forgotten_transaction(vfs.clone(), |database, _, forgotten| {
+        database.core().purge.spill(database.core(), SPILL_BYTES);
+        let unnamed = format!("latchwork-{}-0", std::process::id());
+        let fault = Fault::Error(io::ErrorKind::Other);
+        vfs.faults().fail_file_from(Path::new(&unnamed), Operation::Read, 1, fault);
+        forgotten.commit().unwrap();
+    });
+    assert!(vfs.faults().count(Operation::Read) > 0);
+    vfs.faults().heal();
+    database.close().unwrap();
+    let options = options(vfs, 4_096, HitPath::Optimistic, CacheSize::from_environment());
+    assert_clean(&Database::open(Path::new("data"), options).unwrap());
 }
 
 #[test]
@@ -536,7 +561,8 @@ fn what_a_large_transaction_leaves_waits_outside_of_memory_behind_a_snapshot() {
 
 #[test]
 fn a_forgotten_transaction_is_given_up_if_nothing_can_be_written_for_it() {
-    beside_a_forgotten_transaction(Arc::new(WithoutScratch(MemVfs::new())), |database, table, forgotten| {
+    let vfs = Arc::new(WithoutScratch(MemVfs::new()));
+    let database = beside_a_forgotten_transaction(vfs, |database, table, forgotten| {
         let purge = &database.core().purge;
         assert!(purge.bytes() > SPILL_BYTES, "nothing was written");
         assert_eq!(all(forgotten, table)[1], row(1, 0), "what it may take is a limit for all of it");
@@ -563,6 +589,7 @@ fn a_forgotten_transaction_is_given_up_if_nothing_can_be_written_for_it() {
         forgotten.commit().unwrap();
         assert_eq!(all(forgotten, table)[2], row(2, 7));
     });
+    assert_clean(&database);
 }
 
 /// A device that is full for scratch files.
