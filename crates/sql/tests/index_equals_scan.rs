@@ -95,6 +95,9 @@ proptest! {
             let mut found = world.rows(&format!("SELECT * FROM indexed WHERE {predicate}"));
             found.sort_by_key(|row| row.split(" | ").next().and_then(|id| id.parse::<i64>().ok()));
             prop_assert_eq!(&found, &scanned, "{}", predicate);
+            let mut by_cut = world.rows(&format!("SELECT * FROM indexed FORCE INDEX (cut) WHERE {predicate}"));
+            by_cut.sort_by_key(|row| row.split(" | ").next().and_then(|id| id.parse::<i64>().ok()));
+            prop_assert_eq!(&by_cut, &scanned, "by the cut index: {}", predicate);
             let count = world.rows(&format!("SELECT COUNT(*) FROM indexed WHERE {predicate}"));
             prop_assert_eq!(count, vec![scanned.len().to_string()], "{}", predicate);
             let covered = world.rows(&format!("SELECT a FROM indexed WHERE {predicate}"));

@@ -716,7 +716,7 @@ impl<'a> RangeBuilder<'a, '_> {
         let head = key.len();
         let mut values = fillers;
         key.clear();
-        let mut inclusive = range.inclusive;
+        let mut inclusive = range.inclusive || part.cut;
         match range.like {
             Some(escape) => {
                 let pattern = match value {
@@ -732,7 +732,7 @@ impl<'a> RangeBuilder<'a, '_> {
             }
             None => match bound(value, &part.column_type, range.inclusive, side) {
                 KeyBound::At { value, inclusive: moved } => {
-                    inclusive = moved;
+                    inclusive = moved || part.cut;
                     values.push(value);
                     self.codec.encode_prefix(&values, &mut key);
                 }

@@ -90,6 +90,8 @@ pub(crate) struct RangePart {
     pub column_type: ColumnType,
     pub nullable: bool,
     pub descending: bool,
+    /// Keys hold only the beginning of a value, so that other values have the key of a bound, too.
+    pub cut: bool,
 }
 
 #[derive(Debug)]
@@ -419,6 +421,7 @@ fn build_path(target: &Target<'_>, candidate: &Candidate) -> Result<Path, SqlErr
         column_type: column(range).column_type.clone(),
         nullable: column(range).nullable,
         descending: part.descending,
+        cut: part.prefix_chars.is_some(),
     });
     Ok(Path::Ranges {
         index,
