@@ -652,9 +652,10 @@ impl Branches<'_, '_> {
 /// False for a time that shows another number of digits of its seconds' fraction than the column does.
 fn shows_digits_of(value: &ValueRef<'_>, column: &Column) -> bool {
     match (value, &column.column_type) {
-        (ValueRef::Time(time), ColumnType::Time { fsp }) => time.fsp == *fsp,
+        // Six is what a text may have, and its value has fewer.
+        (ValueRef::Time(time), ColumnType::Time { fsp }) => time.fsp == *fsp || *fsp == 6,
         (ValueRef::DateTime(moment), ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp }) => {
-            moment.fsp == *fsp
+            moment.fsp == *fsp || *fsp == 6
         }
         _ => true,
     }

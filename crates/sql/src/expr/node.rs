@@ -172,8 +172,8 @@ pub(super) enum Conversion {
     Text,
     Binary,
     Date,
-    /// With so many digits of the seconds' fraction, or those that the value has.
-    Time(Option<u8>),
+    /// With so many digits of the seconds' fraction, or more if the value has more.
+    Time(u8),
     /// The same.
-    DateTime(Option<u8>),
+    DateTime(u8),
 }

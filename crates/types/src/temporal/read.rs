@@ -182,7 +182,9 @@ pub fn read_time(text: &[u8]) -> Option<Reading<Time>> {
     let mut days = 0u64;
     let (mut first, _) = reader.number(10).map(|(number, digits)| (number as u64, digits))?;
     let after_first = reader.at;
-    let mut hours_given = reader.peek() == Some(b':');
+    // A colon without minutes behind it does not make hours of a number.
+    let minutes_follow = text.get(after_first + 1).is_some_and(u8::is_ascii_digit);
+    let mut hours_given = reader.peek() == Some(b':') && minutes_follow;
     if reader.skip_blanks() > 0 && reader.digits_ahead() > 0 {
         days = first;
         first = reader.number(10)?.0 as u64;

@@ -48,3 +48,22 @@ INSERT INTO n (id, a) SELECT id, a FROM t WHERE NULL;
 SELECT 1 FROM (SELECT 1 AS c, 2 AS c) AS x;
 SELECT x.a FROM (SELECT id, a, b AS ID FROM t) AS x;
 SELECT 1 FROM (SELECT * FROM t AS y, t AS z) AS x;
+-- Ranges of an index whose keys hold the beginning of a value.
+CREATE TABLE cut (id INT PRIMARY KEY, c VARCHAR(10), e VARBINARY(10), KEY (c(2)), KEY (e(2) DESC));
+INSERT INTO cut VALUES (1, 'ab', 'ab'), (2, 'abc', 'abc'), (3, 'a', 'a'), (4, 'b', 'b'), (5, NULL, NULL);
+SELECT id FROM cut FORCE INDEX (c) WHERE c > 'ab' ORDER BY id;
+SELECT id FROM cut FORCE INDEX (c) WHERE c < 'abz' ORDER BY id;
+SELECT id FROM cut FORCE INDEX (e) WHERE e > 'ab' AND e < 'abd' ORDER BY id;
+SELECT id FROM cut FORCE INDEX (e) WHERE e < 'abc' OR e > 'abz' ORDER BY id;
+SELECT x.id, y.id FROM cut AS x JOIN cut AS y ON x.c < y.c ORDER BY 1, 2;
+-- Parts of spans of time, and of dates with one digit.
+SELECT EXTRACT(DAY_MINUTE FROM 1), EXTRACT(DAY_MINUTE FROM '1970-01-0'), EXTRACT(DAY_MINUTE FROM '1999-12-3'), EXTRACT(DAY_MINUTE FROM TIME'30:01:02'), EXTRACT(HOUR FROM '26:00:00'), EXTRACT(DAY_HOUR FROM '-26:00:00'), EXTRACT(DAY_SECOND FROM 20240102030405), EXTRACT(DAY_MICROSECOND FROM '1 1:1:1.5'), EXTRACT(MINUTE_SECOND FROM '1999-12-3');
+SELECT TIME('12:'), TIME('12:30:'), TIME('1 2:');
+-- Values with a sign and without one.
+SELECT COALESCE(a, 1) DIV -1, IFNULL(CAST(a AS UNSIGNED), -1), IF(id = 1, -1, CAST(a AS UNSIGNED)) FROM t ORDER BY id;
+SET sql_mode = '';
+CREATE TABLE o (id INT NOT NULL PRIMARY KEY, a INT NOT NULL);
+INSERT INTO o SELECT 1, NULL;
+REPLACE INTO o (a, id) SELECT NULL, NULL;
+SELECT * FROM o ORDER BY id;
+SET sql_mode = DEFAULT;

@@ -26,8 +26,8 @@ pub(in super::super) fn unify(
         }
         let whole = known.iter().map(|typed| typed.digits().0).max().unwrap_or(1);
         let scale = known.iter().map(|typed| typed.digits().1).max().unwrap_or(0);
-        // No integer type holds both a BIGINT and a BIGINT UNSIGNED.
-        let mixed = any(Class::Int) && any(Class::UInt) && known.iter().any(|typed| is_big_unsigned(typed));
+        // As in MariaDB, no integer type holds both values with a sign and values without one.
+        let mixed = any(Class::Int) && any(Class::UInt);
         if any(Class::Decimal) || mixed {
             let scale_is_known = known.iter().all(|typed| typed.scale_is_known);
             let mut typed = Typed::decimal(whole + scale as u32, scale, nullable);
@@ -36,17 +36,16 @@ pub(in super::super) fn unify(
         }
         let bytes = known.iter().map(|typed| int_bytes(typed)).max().unwrap_or(8);
         let unsigned = all(Class::UInt);
-        let bytes = if any(Class::UInt) && !unsigned { 8 } else { bytes };
         return Ok((Typed::int(bytes, unsigned, nullable).with_display(chars), Conversion::None));
     }
     if known.iter().all(|typed| typed.class.is_temporal()) {
         if known.iter().all(|typed| typed.class == first.class) {
             // A value shows its own digits, so that values with fewer are given the rest.
             let alike = known.iter().all(|typed| typed.result.decimals == first.result.decimals);
-            let (column_type, to) = temporal(first.class, fsp, fsp);
+            let (column_type, to) = temporal(first.class, fsp, digits_shown(known.iter().copied()));
             return Ok((Typed::new(column_type, nullable), if alike { Conversion::None } else { to }));
         }
-        let (column_type, to) = temporal(Class::DateTime, fsp, fsp);
+        let (column_type, to) = temporal(Class::DateTime, fsp, digits_shown(known.iter().copied()));
         return Ok((Typed::new(column_type, nullable), to));
     }
     let (collation, derivation) = collations::aggregate(&known, operation, connection)?;
@@ -54,15 +53,19 @@ pub(in super::super) fn unify(
     Ok((typed, if collation == Collation::Binary { Conversion::Binary } else { Conversion::Text }))
 }
 
-/// The type of a class of times, and the conversion to it. `shown` is how many digits of the seconds'
-/// fraction values show; more than 6 leaves each value its own.
+/// The type of a class of times, and the conversion to it. Values show at least `shown` digits of the
+/// seconds' fraction.
 fn temporal(class: Class, fsp: u8, shown: u8) -> (ColumnType, Conversion) {
-    let shown = Some(shown).filter(|shown| *shown <= 6);
     match class {
         Class::Date => (ColumnType::Date, Conversion::Date),
         Class::Time => (ColumnType::Time { fsp }, Conversion::Time(shown)),
         _ => (ColumnType::DateTime { fsp }, Conversion::DateTime(shown)),
     }
+}
+
+/// How many digits all values of these times have. Six is what a text may have, and its value has fewer.
+fn digits_shown<'t>(times: impl Iterator<Item = &'t Typed>) -> u8 {
+    times.map(|typed| typed.result.decimals).filter(|fsp| *fsp < 6).max().unwrap_or(0)
 }
 
 /// The type of GREATEST and LEAST of times and other values, and the conversion to it: the others are taken
@@ -75,7 +78,8 @@ pub(in super::super) fn unify_with_times(types: &[&Typed]) -> Option<(Typed, Con
     }
     let class = if times().all(|class| class == first) { first } else { Class::DateTime };
     let fsp = types.iter().map(|typed| typed.result.decimals.min(6)).max().unwrap_or(0);
-    let (column_type, to) = temporal(class, fsp, u8::MAX);
+    let shown = digits_shown(types.iter().copied().filter(|typed| typed.class.is_temporal()));
+    let (column_type, to) = temporal(class, fsp, shown);
     // A text may be no time.
     Some((Typed::new(column_type, true), to))
 }
@@ -85,8 +89,4 @@ fn int_bytes(typed: &Typed) -> u8 {
         ColumnType::Int { bytes, .. } => bytes.max(4),
         _ => 4,
     }
-}
-
-fn is_big_unsigned(typed: &Typed) -> bool {
-    matches!(typed.result.column_type, ColumnType::Int { bytes: 8, unsigned: true })
 }

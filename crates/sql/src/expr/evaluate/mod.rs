@@ -358,9 +358,9 @@ pub(super) fn convert_to<'a>(value: &ValueRef<'a>, to: Conversion, context: &Con
         Conversion::Binary => to_text(value, context).map(ValueRef::Binary),
         Conversion::Date => convert::to_date(value, context).map(ValueRef::Date),
         Conversion::Time(fsp) => convert::to_time(value, context)
-            .map(|time| ValueRef::Time(Time { fsp: fsp.unwrap_or(time.fsp), ..time })),
+            .map(|time| ValueRef::Time(Time { fsp: time.fsp.max(fsp), ..time })),
         Conversion::DateTime(fsp) => convert::to_date_time(value, context)
-            .map(|moment| ValueRef::DateTime(DateTime { fsp: fsp.unwrap_or(moment.fsp), ..moment })),
+            .map(|moment| ValueRef::DateTime(DateTime { fsp: moment.fsp.max(fsp), ..moment })),
     };
     converted.unwrap_or(ValueRef::Null)
 }

@@ -574,16 +574,7 @@ fn extract<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         }));
     }
     let with_day = matches!(unit, U::DayMicrosecond | U::DaySecond | U::DayMinute | U::DayHour);
-    let (day, time) = match value {
-        ValueRef::Time(time) => (0, time),
-        ValueRef::Text(text) if read_date_time(text).is_none_or(|reading| !reading.has_time) => {
-            (0, or_null!(convert::to_time(&value, context)))
-        }
-        _ => {
-            let moment = or_null!(convert::to_date_time(&value, context));
-            (moment.date.day as i64, moment.time())
-        }
-    };
+    let (day, time) = or_null!(day_and_time(&value, context));
     let (hours, minutes, seconds, micros) = time.parts();
     let (hours, minutes, seconds, micros) = (hours as i64, minutes as i64, seconds as i64, micros as i64);
     let day = if with_day { day } else { 0 };
@@ -603,6 +594,39 @@ fn extract<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     };
     Ok(ValueRef::Int(if time.is_negative() { -number } else { number }))
 }
+
+/// The day, and the time of day, that EXTRACT sees: of a date, or of a span of time.
+fn day_and_time(value: &ValueRef<'_>, context: &Context<'_>) -> Option<(i64, Time)> {
+    let span = |time: Time| {
+        let days = time.micros.abs() / DAY_MICROS;
+        (days, Time { micros: time.micros % DAY_MICROS, ..time })
+    };
+    match *value {
+        ValueRef::Time(time) => Some(span(time)),
+        ValueRef::Text(text) => {
+            let is_date = text.iter().skip(1).any(|byte| *byte == b'-');
+            if is_date || read_date_time(text).is_some_and(|reading| reading.has_time) {
+                return convert::to_date_time(value, context)
+                    .map(|moment| (moment.date.day as i64, moment.time()));
+            }
+            convert::to_time(value, context).map(span)
+        }
+        ValueRef::Date(_) | ValueRef::DateTime(_) => {
+            convert::to_date_time(value, context).map(|moment| (moment.date.day as i64, moment.time()))
+        }
+        _ => {
+            let number = convert::to_f64(value, context)?;
+            match number.abs() >= MOMENTS_FROM {
+                true => convert::to_date_time(value, context)
+                    .map(|moment| (moment.date.day as i64, moment.time())),
+                false => convert::to_time(value, context).map(span),
+            }
+        }
+    }
+}
+
+/// A number from here on is a date and a time of day; a smaller one a time.
+const MOMENTS_FROM: f64 = 1e13;
 
 /// TIMESTAMPDIFF(unit, from, to).
 fn timestamp_diff<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {

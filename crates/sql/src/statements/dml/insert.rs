@@ -322,7 +322,7 @@ impl InsertPlan {
         let mut writer = writer.into_inner();
         let mut inserter =
             Inserter::new(session, self.target.clone(), self.columns.as_deref(), self.on_duplicate)?;
-        if rows.len() > 1 {
+        if rows.len() > 1 || matches!(self.source, Source::Query(_)) {
             inserter.many_rows();
         }
         if rows.len() == 0 {
