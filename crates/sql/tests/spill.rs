@@ -575,6 +575,40 @@ fn a_session_holds_no_more_than_it_may() {
     assert_eq!(world.ok("SELECT * FROM a ORDER BY x").len(), 2001);
 }
 
+/// Each of these searches would take hours.
+#[test]
+fn a_kill_ends_one_long_search() {
+    let mut world = World::new(1);
+    let text = "REPEAT('a', 8000000)";
+    let part = "CONCAT(REPEAT('a', 4000000), 'b')";
+    for search in [
+        format!("{text} LIKE CONCAT('%', {part}, '%')"),
+        format!("{text} LIKE CONCAT('_%', REPEAT('_', 4000000), 'b')"),
+        format!("LOCATE({part}, {text})"),
+        format!("LOCATE({part}, {text}, 17)"),
+        format!("INSTR(CAST({text} AS BINARY), {part})"),
+        format!("LENGTH(REPLACE({text}, {part}, 'x'))"),
+        format!("LENGTH(SUBSTRING_INDEX({text}, {part}, 2))"),
+        format!("LENGTH(SUBSTRING_INDEX({text}, {part}, -2))"),
+        format!("LENGTH({}{text}{})", "REVERSE(".repeat(20), ")".repeat(20)),
+    ] {
+        let interrupt = world.session.interrupt().clone();
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        let result = std::thread::scope(|threads| {
+            threads.spawn(|| {
+                while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                    interrupt.raise(Kill::Statement);
+                }
+            });
+            let result = world.run(&format!("SELECT {search}"));
+            is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+            result
+        });
+        assert_eq!(result.expect_err(&search).code(), 1317, "{search}");
+    }
+}
+
 #[test]
 fn values_variables_and_prepared_statements_count() {
     let mut world = World::new(1);

@@ -187,6 +187,8 @@ impl Environment for SessionEnvironment<'_> {
     }
 
     fn cover(&self, bytes: usize) -> Result<(), SqlError> {
+        // A statement that makes long values may make many of them.
+        self.session.interrupt.check()?;
         let bytes = bytes + self.left.assigned_bytes.get();
         self.session.values.borrow_mut().cover(bytes, &self.session.memory)
     }

@@ -1,5 +1,7 @@
 //! LIKE.
 
+use crate::SqlError;
+use crate::expr::Patience;
 use types::{Collation, ValueRef};
 
 /// A text or a pattern, character by character. A position is a byte offset.
@@ -59,17 +61,39 @@ fn step(pattern: &Reader<'_>, at: usize, escape: Option<char>) -> Option<(Step, 
 
 /// True if `text` matches the pattern. `%` matches any text, `_` matches any character, and the character
 /// behind `escape` matches itself. The collation says which characters are equal. Trailing spaces count.
-pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<char>, collation: Collation) -> bool {
-    let text = Reader { bytes: text, collation };
-    let pattern = Reader { bytes: pattern, collation };
+///
+/// # Errors
+/// 1317 after KILL.
+#[inline]
+pub(crate) fn like(
+    text: &[u8],
+    pattern: &[u8],
+    escape: Option<char>,
+    collation: Collation,
+    patience: &mut Patience<'_>,
+) -> Result<bool, SqlError> {
+    let (text, pattern) = (Reader { bytes: text, collation }, Reader { bytes: pattern, collation });
+    match Patience::is_needed(text.bytes, pattern.bytes) {
+        false => search::<false>(&text, &pattern, escape, patience),
+        true => search::<true>(&text, &pattern, escape, patience),
+    }
+}
+
+/// [`like`]. `LONG` says whether it may have to be ended.
+fn search<const LONG: bool>(
+    text: &Reader<'_>,
+    pattern: &Reader<'_>,
+    escape: Option<char>,
+    patience: &mut Patience<'_>,
+) -> Result<bool, SqlError> {
     let (mut in_text, mut in_pattern) = (0, 0);
     // Where to go on if the rest does not fit: behind the last `%`, one character further in the text.
     let mut retry: Option<(usize, usize)> = None;
     loop {
-        let fits = match step(&pattern, in_pattern, escape) {
+        let fits = match step(pattern, in_pattern, escape) {
             Some((Step::AnyText, next)) => {
                 if next == pattern.bytes.len() {
-                    return true;
+                    return Ok(true);
                 }
                 retry = Some((in_text, next));
                 in_pattern = next;
@@ -80,17 +104,20 @@ pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<char>, collation:
                 (Some((a, behind)), Step::Character(b)) if text.equal(a, b) => Some((behind, next)),
                 _ => None,
             },
-            None if in_text == text.bytes.len() => return true,
+            None if in_text == text.bytes.len() => return Ok(true),
             None => None,
         };
         match (fits, retry) {
             (Some(next), _) => (in_text, in_pattern) = next,
             (None, Some((from, behind_percent))) => {
-                let Some((_, next)) = text.character(from) else { return false };
+                if LONG {
+                    patience.spend(in_text - from + 1)?;
+                }
+                let Some((_, next)) = text.character(from) else { return Ok(false) };
                 retry = Some((next, behind_percent));
                 (in_text, in_pattern) = (next, behind_percent);
             }
-            (None, None) => return false,
+            (None, None) => return Ok(false),
         }
     }
 }
@@ -103,11 +130,20 @@ pub(crate) fn is_binary(value: &ValueRef<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expr::golden::environment::TestEnvironment;
 
     #[test]
     fn patterns_match_by_the_collation() {
         let like = |text: &str, pattern: &str| {
-            like(text.as_bytes(), pattern.as_bytes(), Some('\\'), Collation::Utf8mb4GeneralCi)
+            let collation = Collation::Utf8mb4GeneralCi;
+            like(
+                text.as_bytes(),
+                pattern.as_bytes(),
+                Some('\\'),
+                collation,
+                &mut Patience::new(&TestEnvironment::default()),
+            )
+            .unwrap()
         };
         for (text, pattern) in [
             ("", ""),

@@ -20,7 +20,7 @@ pub(super) use convert::{
 
 use super::functions::Arguments;
 use super::node::{Conversion, Node};
-use super::{Comparison, Context, ListSet, Row};
+use super::{Comparison, Context, ListSet, Patience, Row};
 use crate::SqlError;
 use types::{Collation, DateTime, Decimal, Time, ValueRef};
 
@@ -262,7 +262,10 @@ fn is_like<'a>(
     let is_binary = like::is_binary(&text) || like::is_binary(&pattern);
     let collation = if is_binary { Collation::Binary } else { collation };
     Ok(match (to_text(&text, context), to_text(&pattern, context)) {
-        (Some(text), Some(pattern)) => Some(like::like(text, pattern, escape, collation)),
+        (Some(text), Some(pattern)) => {
+            let mut patience = Patience::new(context.environment);
+            Some(like::like(text, pattern, escape, collation, &mut patience)?)
+        }
         _ => None,
     })
 }

@@ -4,6 +4,7 @@ use super::MANY;
 use super::arguments::{Arguments, Result, int};
 use super::typing::{CHARS_MAX, like_first_text, small_int};
 use crate::ErrorKind;
+use crate::expr::Patience;
 use types::collation::{char_count, first_chars};
 use types::{Collation, ValueRef};
 
@@ -57,7 +58,9 @@ functions! {
         typing: like_first_text,
         evaluate: |a| {
             let (text, delimiter) = (or_null!(a.text(0)?), or_null!(a.text(1)?));
-            Ok(a.give_borrowed(substring_index(text, delimiter, or_null!(a.int(2)?))))
+            let count = or_null!(a.int(2)?);
+            let mut patience = Patience::new(a.context.environment);
+            Ok(a.give_borrowed(substring_index(text, delimiter, count, &mut patience)?))
         },
         help: "Gives what lies before so many occurrences of the delimiter, or behind so many from the end if the \
                count is negative.",
@@ -170,7 +173,8 @@ functions! {
                 return Ok(a.give_borrowed(text));
             }
             let to = or_null!(a.text(2)?);
-            Ok(match replace(text, from, to) {
+            let mut patience = Patience::new(a.context.environment);
+            Ok(match replace(text, from, to, &mut patience)? {
                 Replaced::Nothing => a.give_borrowed(text),
                 Replaced::Text(replaced) => a.give(&replaced),
                 Replaced::TooLong => too_long(a),
@@ -249,7 +253,7 @@ functions! {
         typing: small_int,
         evaluate: |a| {
             let (text, part) = (or_null!(a.text(0)?), or_null!(a.text(1)?));
-            int(locate(part, text, 1, a.call.collation))
+            int(locate(part, text, 1, a)?)
         },
         help: "Gives the position of a part in a text, counted from 1, or 0 if it is not there.",
         example: "INSTR('Latchwork', 'work')" => "6",
@@ -265,7 +269,7 @@ functions! {
             let from = if a.len() == 3 { or_null!(a.int(2)?) } else { 1 };
             // Behind the end not even an empty part is found.
             let behind = from > 1 && from as usize > length_of(text, a.is_binary());
-            int(if behind { 0 } else { locate(part, text, from, a.call.collation) })
+            int(if behind { 0 } else { locate(part, text, from, a)? })
         },
         help: "Gives the position of a part in a text, counted from 1, or 0 if it is not there. The search starts at \
                `from`. POSITION(part IN text) is the same.",
@@ -354,29 +358,35 @@ fn substring(text: &[u8], from: i64, length: i64, is_binary: bool) -> &[u8] {
     first_chars(rest, length)
 }
 
-/// Where `part` begins in `text`, byte by byte.
-fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    text.windows(part.len().max(1)).position(|window| window == part)
-}
-
-fn substring_index<'t>(text: &'t [u8], delimiter: &[u8], count: i64) -> &'t [u8] {
+fn substring_index<'t>(
+    text: &'t [u8],
+    delimiter: &[u8],
+    count: i64,
+    patience: &mut Patience<'_>,
+) -> Result<&'t [u8]> {
     if delimiter.is_empty() || count == 0 {
-        return &[];
+        return Ok(&[]);
     }
-    let mut places = Vec::new();
-    let mut at = 0;
-    while let Some(found) = find(&text[at..], delimiter) {
-        places.push(at + found);
-        at += found + delimiter.len();
-    }
-    let wanted = count.unsigned_abs() as usize;
-    if wanted > places.len() {
-        return text;
-    }
+    // The place of occurrence `nth`, counted from 0, or how many there are.
+    let mut place = |nth: usize| -> Result<std::result::Result<usize, usize>> {
+        let (mut at, mut seen) = (0, 0);
+        while let Some(found) = patience.find(&text[at..], delimiter)? {
+            if seen == nth {
+                return Ok(Ok(at + found));
+            }
+            seen += 1;
+            at += found + delimiter.len();
+        }
+        Ok(Err(seen))
+    };
+    let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
     if count > 0 {
-        &text[..places[wanted - 1]]
-    } else {
-        &text[places[places.len() - wanted] + delimiter.len()..]
+        return Ok(place(wanted - 1)?.map_or(text, |place| &text[..place]));
+    }
+    let all = place(usize::MAX)?.unwrap_or_else(|all| all);
+    match all.checked_sub(wanted) {
+        Some(nth) => Ok(place(nth)?.map_or(text, |place| &text[place + delimiter.len()..])),
+        None => Ok(text),
     }
 }
 
@@ -466,26 +476,26 @@ fn trim<'a>(arguments: &Arguments<'a, '_>, ends: Ends) -> Result<ValueRef<'a>> {
     Ok(arguments.give_borrowed(text))
 }
 
-fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Replaced {
+fn replace(text: &[u8], from: &[u8], to: &[u8], patience: &mut Patience<'_>) -> Result<Replaced> {
     let mut replaced = Vec::new();
     let mut rest = text;
-    while let Some(found) = find(rest, from) {
+    while let Some(found) = patience.find(rest, from)? {
         // Before it grows: a short text with many places for a long one would take all memory.
         if replaced.len() + found + to.len() > BYTES_MAX {
-            return Replaced::TooLong;
+            return Ok(Replaced::TooLong);
         }
         replaced.extend_from_slice(&rest[..found]);
         replaced.extend_from_slice(to);
         rest = &rest[found + from.len()..];
     }
     if rest.len() == text.len() {
-        return Replaced::Nothing;
+        return Ok(Replaced::Nothing);
     }
     if replaced.len() + rest.len() > BYTES_MAX {
-        return Replaced::TooLong;
+        return Ok(Replaced::TooLong);
     }
     replaced.extend_from_slice(rest);
-    Replaced::Text(replaced)
+    Ok(Replaced::Text(replaced))
 }
 
 /// What REPLACE has done.
@@ -535,14 +545,16 @@ fn reverse(text: &[u8], is_binary: bool) -> Vec<u8> {
 }
 
 /// The position of `part`, counted in characters from 1; 0 if it is not there.
-fn locate(part: &[u8], text: &[u8], from: i64, collation: Collation) -> i64 {
+fn locate(part: &[u8], text: &[u8], from: i64, arguments: &Arguments<'_, '_>) -> Result<i64> {
     if from < 1 {
-        return 0;
+        return Ok(0);
     }
+    let collation = arguments.call.collation;
+    let mut patience = Patience::new(arguments.context.environment);
     let binary = collation == Collation::Binary;
     let skipped = (from - 1) as usize;
     if skipped > length_of(text, binary) {
-        return 0;
+        return Ok(0);
     }
     let mut rest = substring(text, from, i64::MAX, binary);
     let weights: Vec<u32> = collation.weights(part).collect();
@@ -563,11 +575,12 @@ fn locate(part: &[u8], text: &[u8], from: i64, collation: Collation) -> i64 {
     let mut position = from;
     loop {
         if begins(rest) {
-            return position;
+            return Ok(position);
         }
         if rest.is_empty() {
-            return 0;
+            return Ok(0);
         }
+        patience.spend(part.len() + 1)?;
         rest = &rest[if binary { 1 } else { first_chars(rest, 1).len().max(1) }.min(rest.len())..];
         position += 1;
     }
