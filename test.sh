@@ -21,6 +21,9 @@ all_steps=(tools "${lane_of_tests[@]}" "${lane_of_release[@]}")
 concurrent=(base vfs pagecache rowtier transactions wal engine)
 counted=(pagecache rowtier transactions engine)
 
+# Crates whose coverage is published.
+covered=(engine wal pagecache transactions)
+
 # What the end-to-end tests drive the server with, and the browser that opens the lab's reports. The servers' own packages
 # come without a running service.
 packages=(build-essential mariadb-server-core mariadb-client-core mariadb-client libmariadb-dev sysbench python3 python3-pymysql
@@ -130,10 +133,26 @@ step_kills() { # SIGKILL under load and during recovery; LATCHWORK_KILL_ROUNDS=1
     LATCHWORK_REQUIRE_CLIENTS=1 cargo test --release -p latchwork --test e2e kills::
 }
 
+step_coverage() { # (not among those that run by default) what the engine's and its parts' own tests run through
+    # Branches are counted by the nightly compiler alone. The LLVM tools are those of rustup, or Debian's of the
+    # version that the compiler has.
+    local toolchain=() branches=()
+    if cargo +nightly --version >/dev/null 2>&1; then toolchain=(+nightly) branches=(--branch); fi
+    local version
+    version=$(rustc "${toolchain[@]}" -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+    if command -v "llvm-cov-$version" >/dev/null; then
+        export LLVM_COV="llvm-cov-$version" LLVM_PROFDATA="llvm-profdata-$version"
+    fi
+    cargo llvm-cov --version >/dev/null 2>&1 || cargo install --locked cargo-llvm-cov || return 1
+    cargo "${toolchain[@]}" llvm-cov "${branches[@]}" --no-fail-fast --json --output-path target/coverage.json \
+        "${covered[@]/#/--package=latchwork-}" &&
+        python3 bench/coverage.py target/coverage.json docs/coverage.md
+}
+
 describe() { sed -n "s/^step_$1() { # //p" "$0"; }
 
 if [ "${1:-}" = --list ]; then
-    for step in "${all_steps[@]}"; do printf '%-16s %s\n' "$step" "$(describe "$step")"; done
+    for step in "${all_steps[@]}" coverage; do printf '%-16s %s\n' "$step" "$(describe "$step")"; done
     exit 0
 fi
 for step in "$@"; do

@@ -4,6 +4,7 @@
 mod common;
 
 use base::Lsn;
+use base::checksum::checksum;
 use base::sync::Arc;
 use common::{DIR, config, copy_of, drain, file_path, payload, read_all, read_from};
 use latchwork_wal::{
@@ -274,6 +275,51 @@ fn a_checkpoint_is_read_back_and_the_torn_one_is_not() {
     file.write_at(b"torn", 50).unwrap();
     file.write_at(b"torn", 4096 + 50).unwrap();
     assert!(matches!(Checkpoint::read(&*vfs, DIR.as_ref()), Err(Error::WrongFormat { .. })));
+}
+
+/// A later build wrote them. To take them for damage would be to begin an empty log, or an old one.
+#[test]
+fn files_of_a_later_format_are_refused_and_left_as_they_are() {
+    let (vfs, log) = new_log(config(1024));
+    let place = log.append(1, &[b"work"]).unwrap();
+    log.flush(place.end, Durability::Synced).unwrap();
+    log.write_checkpoint(Checkpoint { lsn: place.end, needed: place.start, owner: [1; OWNER_WORDS] })
+        .unwrap();
+    drop(log);
+    let sum_of_file = |bytes: &[u8]| (60, checksum(0, &bytes[..60]));
+    // A checkpoint's copy has its sum in the middle of what it sums.
+    let sum_of_copy = |bytes: &[u8]| (12, checksum(checksum(0, &bytes[..12]), &bytes[16..]));
+    let copy_bytes = 40 + 8 * OWNER_WORDS;
+    type Sum<'s> = &'s dyn Fn(&[u8]) -> (usize, u32);
+    let cases: [(&str, usize, Sum<'_>); 2] =
+        [("the first file", 64, &sum_of_file), ("checkpoint", copy_bytes, &sum_of_copy)];
+    for (name, bytes, sum) in cases {
+        let vfs = copy_of(&vfs);
+        let path = if name == "checkpoint" { Path::new(DIR).join(name) } else { file_path(1) };
+        let file = vfs.open(&path, Create::Never).unwrap();
+        for at in if name == "checkpoint" { vec![0, 4096] } else { vec![0] } {
+            let mut head = vec![0; bytes];
+            file.read_at(&mut head, at).unwrap();
+            if head.iter().all(|byte| *byte == 0) {
+                continue;
+            }
+            let (place, before) = sum(&head);
+            assert_eq!(head[place..place + 4], before.to_le_bytes(), "{name}: its checksum is elsewhere");
+            head[8] += 1;
+            let (_, after) = sum(&head);
+            head[place..place + 4].copy_from_slice(&after.to_le_bytes());
+            file.write_at(&head, at).unwrap();
+        }
+        let is_refused =
+            |error: &Error| matches!(error, Error::WrongFormat { why, .. } if why.contains("format"));
+        for _ in 0..2 {
+            let read = Checkpoint::read(&*vfs, DIR.as_ref()).map(drop);
+            let error = read.and(Reader::open(&*vfs, DIR.as_ref(), place.start).map(drop)).unwrap_err();
+            assert!(is_refused(&error), "{name}: {error}");
+            let error = Log::open_at(vfs.clone(), config(1024), place.end).map(drop).unwrap_err();
+            assert!(is_refused(&error), "{name}: {error}");
+        }
+    }
 }
 
 #[test]

@@ -202,6 +202,55 @@ fn a_damaged_control_file_is_named() {
     );
 }
 
+/// Somebody's rows are in there: a start must neither make a new database over them nor guess.
+#[test]
+fn tables_whose_control_file_is_missing_or_not_ours_are_refused_and_left_alone() {
+    let control = Path::new(DIR).join("latchwork.control");
+    let write = |vfs: &MemVfs, bytes: &[u8]| {
+        let file = vfs.open(&control, Create::IfMissing).unwrap();
+        file.set_len(bytes.len() as u64).unwrap();
+        file.write_at(bytes, 0).unwrap();
+    };
+    type Damage<'d> = (&'d str, &'d dyn Fn(&MemVfs));
+    let damages: [Damage<'_>; 3] = [
+        ("no control file", &|vfs| vfs.remove(&control).unwrap()),
+        ("too short", &|vfs| write(vfs, b"cut")),
+        ("not one of", &|vfs| write(vfs, &[7; 64])),
+    ];
+    for (expected, damage) in damages {
+        let vfs = Arc::new(MemVfs::new());
+        let (database, table) = with_table(vfs.clone());
+        insert(&database, &table, &row(1)).unwrap();
+        database.close().unwrap();
+        drop((database, table));
+        let mut whole = [0; 64];
+        vfs.open(&control, Create::Never).unwrap().read_at(&mut whole, 0).unwrap();
+        damage(&vfs);
+        for _ in 0..2 {
+            let error = open(vfs.clone()).unwrap_err();
+            assert!(matches!(error, Error::WrongFormat { .. }), "{error}");
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+        write(&vfs, &whole);
+        assert!(has(&open(vfs).unwrap().table("d", "t").unwrap(), &row(1)), "{expected}");
+    }
+}
+
+/// A record that a later build wrote changes something: without it what follows would be wrong.
+#[test]
+fn a_log_with_a_record_of_an_unknown_kind_is_refused() {
+    let vfs = Arc::new(MemVfs::new());
+    let (database, table) = with_table(vfs.clone());
+    insert(&database, &table, &row(1)).unwrap();
+    database.core.journal.log().append(2, &[b"of a later build"]).unwrap();
+    insert(&database, &table, &row(2)).unwrap();
+    drop((database, table));
+    for _ in 0..2 {
+        let error = open(vfs.clone()).unwrap_err();
+        assert!(matches!(&error, Error::Log { why } if why.contains("unknown kind 2")), "{error}");
+    }
+}
+
 #[test]
 fn a_corrupt_page_is_named_by_reads_and_by_check_and_the_rest_goes_on() {
     let vfs: Arc<dyn Vfs> = Arc::new(MemVfs::new());
