@@ -3,6 +3,7 @@
 //! The SQL layer has no sockets. A server attaches itself to the [`crate::Instance`]. Without a server, as in
 //! a program that embeds the engine, these statements answer that there is none.
 
+use crate::deadline::Deadline;
 use crate::{ErrorKind, SqlError};
 use base::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use base::sync::{Condvar, Mutex, OnceLock};
@@ -204,9 +205,8 @@ pub struct Interrupt {
     read_only: AtomicBool,
     /// Time asleep, in microseconds. Only the session's own thread writes it.
     waited_micros: AtomicU64,
-    /// When the statement's time is over, as [`crate::session`]'s timer counts; 0 without a limit, and once
-    /// the timer has ended the statement.
-    end: Mutex<u64>,
+    /// When the statement's time is over, as [`crate::session`]'s timer counts.
+    end: Deadline,
     /// True if the bell was rung since the session last looked.
     rung: Mutex<bool>,
     bell: Condvar,
@@ -273,23 +273,16 @@ impl Interrupt {
     }
 
     pub(crate) fn set_end(&self, end: u64) {
-        *self.end.lock() = end;
+        self.end.set(end);
     }
 
     pub(crate) fn is_limited(&self) -> bool {
-        *self.end.lock() != 0
+        self.end.is_set()
     }
 
-    /// Ends the statement if its time is over at `now`. Otherwise gives the moment when it will be. The latch
-    /// is held meanwhile, so that the statement behind it is not meant.
+    /// Ends the statement if its time is over at `now`. Otherwise gives the moment when it will be.
     pub(crate) fn end_if_over(&self, now: u64) -> Option<u64> {
-        let mut end = self.end.lock();
-        if *end == 0 || *end > now {
-            return Some(*end).filter(|end| *end != 0);
-        }
-        *end = 0;
-        self.raise_bits(Interrupt::STATEMENT | Interrupt::TIME);
-        None
+        self.end.end_if_over(now, || self.raise_bits(Interrupt::STATEMENT | Interrupt::TIME))
     }
 
     /// Called before each statement. Forgets a KILL QUERY that came too late for the statement before, and

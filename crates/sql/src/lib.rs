@@ -6,6 +6,7 @@
 
 #![warn(unreachable_pub)]
 
+mod deadline;
 mod definition;
 mod dispatch;
 mod error;

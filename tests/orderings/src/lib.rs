@@ -33,3 +33,15 @@ macro_rules! models {
         &[$($crate::runner::Model { claim: stringify!($run), run: $run, preemptions: $preemptions }),*]
     };
 }
+
+/// A list of canaries, as that of [`models`].
+#[macro_export]
+macro_rules! canaries {
+    ($($run:ident: $preemptions:expr,)*) => {
+        &[$($crate::runner::Canary($crate::runner::Model {
+            claim: stringify!($run),
+            run: $run,
+            preemptions: $preemptions,
+        })),*]
+    };
+}

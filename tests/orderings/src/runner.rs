@@ -16,29 +16,32 @@ pub struct Model {
     pub preemptions: Option<usize>,
 }
 
+/// A model that must fail: it does the same in a wrong way.
+pub struct Canary(pub Model);
+
 /// An ordering that no model needs, and why it is written all the same.
 pub type Excused = (&'static str, &'static str);
 
 const SITE: &str = "ordering: ";
 const ENDLESS: &str = "exceeded maximum number of branches";
 
-/// Runs all models of a crate. Fails if one fails, if an ordering can be weakened and no model notices, and
-/// if one is excused without need.
-pub fn main(models: &[Model], excused: &[Excused]) -> ExitCode {
+/// Runs all models of a crate. Fails if a model fails or a canary does not, if an ordering can be weakened
+/// and no model notices, and if one is excused without need.
+pub fn main(models: &[Model], canaries: &[Canary], excused: &[Excused]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.as_slice() {
-        [] => judge(models, excused),
+        [] => judge(models, canaries, excused),
         [claim, rest @ ..] => {
             if let [mutant] = rest {
                 sites::weaken(mutant.clone());
             }
-            explore(models, claim)
+            explore(models.iter().chain(canaries.iter().map(|canary| &canary.0)), claim)
         }
     }
 }
 
-fn explore(models: &[Model], claim: &str) -> ExitCode {
-    let Some(model) = models.iter().find(|model| model.claim == claim) else {
+fn explore<'m>(mut models: impl Iterator<Item = &'m Model>, claim: &str) -> ExitCode {
+    let Some(model) = models.find(|model| model.claim == claim) else {
         eprintln!("there is no model {claim}");
         return ExitCode::FAILURE;
     };
@@ -67,7 +70,7 @@ fn complaint(output: &Output) -> String {
     lines.find(|line| !line.trim().is_empty()).unwrap_or("it ended without a word").trim().to_owned()
 }
 
-fn judge(models: &[Model], excused: &[Excused]) -> ExitCode {
+fn judge(models: &[Model], canaries: &[Canary], excused: &[Excused]) -> ExitCode {
     let (mut passed, mut failed) = (0, 0);
     let mut tell = |is_good: bool, text: String| {
         *(if is_good { &mut passed } else { &mut failed }) += 1;
@@ -86,6 +89,12 @@ fn judge(models: &[Model], excused: &[Excused]) -> ExitCode {
             users.entry(mutant.to_owned()).or_default().push(model.claim);
         }
         tell(true, format!("{}: {}", model.claim, text.lines().last().unwrap_or_default()));
+    }
+    for Canary(model) in canaries {
+        let output = start(&[model.claim]);
+        let text = complaint(&output);
+        let is_caught = !output.status.success() && !text.contains(ENDLESS);
+        tell(is_caught, format!("{}: {}", model.claim, if is_caught { &text } else { "it is not caught" }));
     }
     for (mutant, claims) in &users {
         let noticed = claims.iter().find_map(|claim| {

@@ -38,3 +38,8 @@ fn rowtier_needs_its_orderings_and_no_stronger_ones() {
 fn engine_needs_its_orderings_and_no_stronger_ones() {
     run(env!("CARGO_BIN_EXE_orderings-engine"));
 }
+
+#[test]
+fn sql_needs_its_orderings_and_no_stronger_ones() {
+    run(env!("CARGO_BIN_EXE_orderings-sql"));
+}

@@ -4,19 +4,14 @@
 //! sleeps until the earliest of these moments. It looks for it only when it wakes, so a statement wakes it
 //! only if its own time is over earlier than the thread expects one. That is so for the first statement after
 //! a while.
-//!
-//! No wake-up is lost: the thread expects nothing ([`NEVER`]) from before it looks at the sessions until it
-//! has looked at all of them. A session that writes its moment after the thread has looked at it therefore
-//! sees that the thread expects nothing earlier, and wakes it.
+//! `deadline` has the hand-over.
 
+use crate::deadline::{Alarm, NEVER};
 use crate::host::Interrupt;
 use crate::{ErrorKind, SqlError};
-use base::sync::atomic::{AtomicU64, Ordering};
 use base::sync::{Condvar, Mutex};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
-
-const NEVER: u64 = u64::MAX;
 
 /// The timer of an instance. Its thread runs from the first statement with a limit on.
 #[derive(Debug)]
@@ -26,8 +21,8 @@ pub(crate) struct StatementTimer(Arc<Shared>);
 struct Shared {
     state: Mutex<State>,
     bell: Condvar,
-    /// When the thread will wake, in microseconds of [`now`].
-    next: AtomicU64,
+    /// In microseconds of [`now`].
+    alarm: Alarm,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +43,7 @@ impl Default for StatementTimer {
         StatementTimer(Arc::new(Shared {
             state: Mutex::new(State::default()),
             bell: Condvar::new(),
-            next: AtomicU64::new(NEVER),
+            alarm: Alarm::new(),
         }))
     }
 }
@@ -66,8 +61,7 @@ impl StatementTimer {
     ) -> Result<(), SqlError> {
         let end = now().saturating_add(micros).min(NEVER - 1);
         interrupt.set_end(end);
-        // ORDER: the latch of the interrupt orders this load behind the thread's store: see the module.
-        if *is_known && self.0.next.load(Ordering::Relaxed) <= end {
+        if *is_known && self.0.alarm.rings_by(end) {
             return Ok(());
         }
         let mut state = self.0.state.lock();
@@ -99,18 +93,18 @@ impl Drop for StatementTimer {
 fn watch(shared: &Shared) {
     let mut state = shared.state.lock();
     while !state.is_over {
-        // ORDER: sessions see it through the latches of their interrupts, which are taken below.
-        shared.next.store(NEVER, Ordering::Relaxed);
-        let mut next = NEVER;
-        state.sessions.retain(|session| match session.upgrade() {
-            Some(interrupt) => {
-                next = next.min(interrupt.end_if_over(now()).unwrap_or(NEVER));
-                true
-            }
-            None => false,
+        let sessions = &mut state.sessions;
+        let next = shared.alarm.set(|| {
+            let mut next = NEVER;
+            sessions.retain(|session| match session.upgrade() {
+                Some(interrupt) => {
+                    next = next.min(interrupt.end_if_over(now()).unwrap_or(NEVER));
+                    true
+                }
+                None => false,
+            });
+            next
         });
-        // ORDER: a session that reads the value before this one wakes the thread once too often.
-        shared.next.store(next, Ordering::Relaxed);
         let sleep = match next {
             NEVER => Duration::from_secs(3600),
             next => Duration::from_micros(next.saturating_sub(now())),

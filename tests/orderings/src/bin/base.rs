@@ -196,5 +196,5 @@ const MODELS: &[Model] = base::models![
 const EXCUSED: &[Excused] = &[];
 
 fn main() -> ExitCode {
-    base::runner::main(MODELS, EXCUSED)
+    base::runner::main(MODELS, &[], EXCUSED)
 }

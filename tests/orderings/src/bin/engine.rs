@@ -63,5 +63,5 @@ const EXCUSED: &[Excused] = &[
 ];
 
 fn main() -> ExitCode {
-    base::runner::main(MODELS, EXCUSED)
+    base::runner::main(MODELS, &[], EXCUSED)
 }

@@ -412,5 +412,5 @@ const EXCUSED: &[Excused] = &[
 const STRIPE: &str = "who sets it takes the stripe's mutex afterwards, under which it is read before parking";
 
 fn main() -> ExitCode {
-    base::runner::main(MODELS, EXCUSED)
+    base::runner::main(MODELS, &[], EXCUSED)
 }
