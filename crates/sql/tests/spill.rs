@@ -215,6 +215,7 @@ const PHASES: &[&str] = &[
     "SELECT a.id, o.id, o.c FROM a JOIN o ON a.h = o.h + 0 WHERE a.id < 150",
     "SELECT a.id, d.x FROM a LEFT JOIN (SELECT h + 0 AS k, x, id FROM o) d ON a.h = d.k AND a.g = 3 \
      WHERE a.id < 100",
+    "SELECT a.id, o.id, o.c, o.x FROM a LEFT JOIN o ON a.h = o.h + 0 AND o.g > 3",
     "SELECT COUNT(*), SUM(q.n), MIN(q.x) FROM (SELECT h, x, id AS n FROM o WHERE id >= 0) q",
     "SELECT h, COUNT(*), MAX(x) FROM a GROUP BY h",
     "SELECT COUNT(DISTINCT x), SUM(DISTINCT h) FROM a",
@@ -478,6 +479,26 @@ fn statement(random: &mut Random) -> String {
                 ),
             }
         }
+        17 => {
+            let join = pick(
+                random,
+                &[
+                    "a JOIN o ON a.h = o.h + 0",
+                    "a LEFT JOIN o ON a.h = o.h + 0",
+                    "a LEFT JOIN o ON a.g = o.h + 0 AND o.id < 40",
+                    "a LEFT JOIN o ON a.g = o.g + 15 AND a.h > o.h",
+                    "a JOIN o ON a.x = o.x AND a.id < 60",
+                    "a LEFT JOIN (SELECT h + 0 AS h, g, id, x FROM o) o ON a.h = o.h",
+                    "(SELECT g, id, h, c, x FROM a WHERE h < 50) a LEFT JOIN o ON a.h = o.h + 0 JOIN a s ON s.h = o.h + 1",
+                    "a LEFT JOIN o ON a.h = o.h + 0 LEFT JOIN o s ON s.h + 0 = o.h AND s.g = 3",
+                    "a LEFT JOIN (o JOIN a s ON s.h = o.h + 3) ON a.h = o.h + 0",
+                    "a LEFT JOIN (o LEFT JOIN a s ON s.h + 0 = o.h) ON a.h = o.h + 0 AND s.g = 2",
+                    "a LEFT JOIN o ON a.h = o.h + 0 AND o.g = 700",
+                ],
+            );
+            let more = pick(random, &["", " AND o.id IS NULL", " AND (o.g > 4 OR o.g IS NULL)"]);
+            format!("SELECT a.id, a.c, o.id, o.x FROM {join} WHERE a.id < 150{more}{limit}")
+        }
         15 => format!(
             "SELECT a.c, COUNT(DISTINCT o.x), SUM(o.f), GROUP_CONCAT(o.id) FROM a LEFT JOIN o ON a.h = o.h + 0 \
              GROUP BY a.{}{limit}",
@@ -517,7 +538,7 @@ fn statement(random: &mut Random) -> String {
     }
 }
 
-const DRAWN: u32 = 18;
+const DRAWN: u32 = 19;
 
 #[test]
 fn drawn_statements_give_the_same_with_tiny_buffers_and_with_large_ones() {

@@ -2,14 +2,17 @@
 //!
 //! The table that is joined is put into the hash table once, whatever the tables before it are. So rows keep
 //! the order of the tables before, and outer joins need nothing special. When its rows take more memory than
-//! they may, all of them go to a file, sorted by their keys, and are looked up there.
+//! they may, all of them go to the files of partitions (`partitions.rs`). In a nest of several tables, and
+//! for a partition that is too large itself, they go to one file, sorted by their keys, and are looked up
+//! there.
 
 use super::Flow;
+use super::partitions::{PartitionWriters, partition_of};
 use crate::SqlError;
 use crate::expr::{Compiled, Context, Part, Row};
 use crate::memory::Charge;
 use crate::plan::plan::HashKeys;
-use crate::spill::{IndexedRows, Sorter, Workspace, append_row, read_row};
+use crate::spill::{IndexedRows, Sorter, Stored, Workspace, append_row, read_row};
 use bumpalo::Bump;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -23,6 +26,17 @@ pub(super) enum HashedRow<'s> {
 }
 
 impl HashedRow<'_> {
+    /// The row in `arena`.
+    fn keep<'a>(&self, arena: &'a Bump) -> HashedRow<'a> {
+        match self {
+            HashedRow::Image(image) => HashedRow::Image(arena.alloc_slice_copy(image)),
+            HashedRow::Values(values) => {
+                let values = values.iter().map(|value| super::sort::keep(value, arena));
+                HashedRow::Values(arena.alloc_slice_fill_iter(values))
+            }
+        }
+    }
+
     fn bytes(&self) -> usize {
         match self {
             HashedRow::Image(image) => image.len(),
@@ -34,7 +48,7 @@ impl HashedRow<'_> {
     }
 
     /// Appends what [`HashedRows::for_each_of`] reads: what kind of row it is, and its bytes.
-    fn append_to(&self, out: &mut Vec<u8>) {
+    pub(super) fn append_to(&self, out: &mut Vec<u8>) {
         match self {
             HashedRow::Image(image) => {
                 out.push(IMAGE);
@@ -44,6 +58,20 @@ impl HashedRow<'_> {
                 out.push(VALUES);
                 append_row(values, out);
             }
+        }
+    }
+}
+
+impl<'s> HashedRow<'s> {
+    /// Reads what [`HashedRow::append_to`] wrote. `values` is empty, and holds the row's values.
+    pub(super) fn read(row: &'s [u8], values: &'s mut Vec<ValueRef<'s>>) -> Result<HashedRow<'s>, SqlError> {
+        match row.split_first() {
+            Some((&IMAGE, image)) => Ok(HashedRow::Image(image)),
+            Some((_, row)) => {
+                read_row(row, values)?;
+                Ok(HashedRow::Values(values))
+            }
+            None => Err(SqlError::internal("a row without its kind")),
         }
     }
 }
@@ -83,6 +111,11 @@ pub(super) struct HashedRows<'s> {
     entries: Vec<Entry<'s>>,
     hasher: foldhash::fast::RandomState,
     key: Vec<u8>,
+    /// True if rows that do not fit into memory may go to partitions. Otherwise they are sorted.
+    may_partition: bool,
+    /// Takes all rows once they do not fit into memory.
+    writers: Option<Box<PartitionWriters<'s>>>,
+    partitions: Option<Vec<Option<Stored>>>,
     /// Takes all rows once they do not fit into memory.
     sorter: Option<Box<Sorter<'s>>>,
     /// The sorter's rows.
@@ -91,7 +124,14 @@ pub(super) struct HashedRows<'s> {
 }
 
 impl<'s> HashedRows<'s> {
-    pub(super) fn new(keys: &'s HashKeys, arena: &'s Bump, workspace: Workspace<'s>) -> HashedRows<'s> {
+    /// `may_partition` says whether rows that do not fit into memory may go to the files of partitions. They
+    /// are not looked up there.
+    pub(super) fn new(
+        keys: &'s HashKeys,
+        arena: &'s Bump,
+        workspace: Workspace<'s>,
+        may_partition: bool,
+    ) -> HashedRows<'s> {
         let charge = Charge::default();
         HashedRows {
             keys,
@@ -104,9 +144,54 @@ impl<'s> HashedRows<'s> {
             entries: Vec::new(),
             hasher: foldhash::fast::RandomState::default(),
             key: Vec::new(),
+            may_partition,
+            writers: None,
+            partitions: None,
             sorter: None,
             stored: None,
             row: Vec::new(),
+        }
+    }
+
+    /// All rows are in the files of partitions.
+    #[inline]
+    pub(super) fn is_partitioned(&self) -> bool {
+        self.partitions.is_some()
+    }
+
+    /// The rows of a partition, with their keys.
+    pub(super) fn partition_rows(&self, partition: usize) -> Option<&Stored> {
+        self.partitions.as_ref()?[partition].as_ref()
+    }
+
+    /// The partition of a key.
+    pub(super) fn partition(&self, key: &[u8]) -> usize {
+        partition_of(&self.hasher, key)
+    }
+
+    /// Inserts a row of a partition.
+    pub(super) fn insert_stored(&mut self, key: &[u8], row: &[u8]) -> Result<(), SqlError> {
+        let mut values = Vec::new();
+        let row = HashedRow::read(row, &mut values)?;
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        if self.sorter.is_some() {
+            return self.insert_in_file(row);
+        }
+        let kept = row.keep(self.arena);
+        self.insert_kept(kept)
+    }
+
+    /// Takes the row whose key is in `key`, once the rows do not fit into memory.
+    fn insert_in_file(&mut self, row: HashedRow<'_>) -> Result<(), SqlError> {
+        self.row.clear();
+        row.append_to(&mut self.row);
+        if let Some(writers) = &mut self.writers {
+            return writers.push(partition_of(&self.hasher, &self.key), &self.key, &self.row);
+        }
+        match &mut self.sorter {
+            Some(sorter) => sorter.push(&self.key, &self.row),
+            None => Err(SqlError::internal("a row for a file that there is not")),
         }
     }
 
@@ -120,25 +205,21 @@ impl<'s> HashedRows<'s> {
         if !encode_key(&self.keys.inner, self.keys, row, context, &mut self.key)? {
             return Ok(());
         }
-        if let Some(sorter) = &mut self.sorter {
-            let row = match row.0[part] {
-                Part::Image(view) => HashedRow::Image(view.image()),
-                Part::Values(values) => HashedRow::Values(values),
-                Part::Nulls => return Err(SqlError::internal("a row of NULLs to be kept")),
-            };
-            self.row.clear();
-            row.append_to(&mut self.row);
-            return sorter.push(&self.key, &self.row);
-        }
-        let arena = self.arena;
-        let kept = match row.0[part] {
-            Part::Image(view) => HashedRow::Image(arena.alloc_slice_copy(view.image())),
-            Part::Values(values) => {
-                let values = values.iter().map(|value| super::sort::keep(value, arena));
-                HashedRow::Values(arena.alloc_slice_fill_iter(values))
-            }
+        let row = match row.0[part] {
+            Part::Image(view) => HashedRow::Image(view.image()),
+            Part::Values(values) => HashedRow::Values(values),
             Part::Nulls => return Err(SqlError::internal("a row of NULLs to be kept")),
         };
+        if self.sorter.is_some() || self.writers.is_some() {
+            return self.insert_in_file(row);
+        }
+        let kept = row.keep(self.arena);
+        self.insert_kept(kept)
+    }
+
+    /// Inserts the row whose key is in `key` into the table in memory.
+    fn insert_kept(&mut self, kept: HashedRow<'s>) -> Result<(), SqlError> {
+        let arena = self.arena;
         self.bytes += ENTRY_BYTES + self.key.len() + kept.bytes();
         let new = u32::try_from(self.entries.len()).ok().filter(|new| *new != END);
         let new = new.ok_or_else(|| SqlError::internal("more rows than a hash table takes"))?;
@@ -174,9 +255,20 @@ impl<'s> HashedRows<'s> {
             self.bytes_next = self.charge.covered().min(join_bytes);
             return Ok(());
         }
+        self.firsts = HashTable::new();
+        if self.may_partition {
+            self.workspace.note_disk_table();
+            let mut writers = Box::new(PartitionWriters::new(self.workspace));
+            for entry in std::mem::take(&mut self.entries) {
+                self.row.clear();
+                entry.row.append_to(&mut self.row);
+                writers.push(partition_of(&self.hasher, entry.key), entry.key, &self.row)?;
+            }
+            self.writers = Some(writers);
+            return Ok(());
+        }
         let memory_bytes = join_bytes.max(self.workspace.limits.sort_bytes);
         let mut sorter = Box::new(Sorter::new(self.workspace, memory_bytes, usize::MAX));
-        self.firsts = HashTable::new();
         for entry in std::mem::take(&mut self.entries) {
             self.row.clear();
             entry.row.append_to(&mut self.row);
@@ -188,6 +280,9 @@ impl<'s> HashedRows<'s> {
 
     /// All rows were inserted.
     pub(super) fn finish(&mut self) -> Result<(), SqlError> {
+        if let Some(writers) = self.writers.take() {
+            self.partitions = Some(writers.finish()?);
+        }
         if let Some(sorter) = self.sorter.take() {
             self.stored = Some(Box::new(IndexedRows::new(self.workspace, *sorter)?));
         }
@@ -227,15 +322,7 @@ impl<'s> HashedRows<'s> {
     ) -> Result<Flow, SqlError> {
         let mut flow = Flow::Continue;
         stored.for_each_of(self.workspace, key, |row| {
-            flow = match row.split_first() {
-                Some((&IMAGE, image)) => each(HashedRow::Image(image))?,
-                Some((_, row)) => {
-                    let mut values = Vec::new();
-                    read_row(row, &mut values)?;
-                    each(HashedRow::Values(&values))?
-                }
-                None => return Err(SqlError::internal("a row without its kind")),
-            };
+            flow = each(HashedRow::read(row, &mut Vec::new())?)?;
             Ok(flow == Flow::Continue)
         })?;
         Ok(flow)
@@ -297,7 +384,7 @@ mod tests {
             Context { slots: Slots::EMPTY, arena: &arena, environment: &environment, subqueries: None };
         for buffer in [1 << 30, 20_000, 0] {
             let workplace = Workplace::with_buffers(buffer);
-            let mut hashed = HashedRows::new(&keys, &arena, workplace.workspace());
+            let mut hashed = HashedRows::new(&keys, &arena, workplace.workspace(), false);
             for nth in 0..3000 {
                 let value = if nth % 7 == 0 { ValueRef::Null } else { ValueRef::Int(nth % 100) };
                 let row = [Part::Values(&[value, ValueRef::Int(nth)]), Part::Nulls];

@@ -5,6 +5,7 @@ use super::hash::{HashedRow, HashedRows, encode_key};
 use super::lock::lock_each_row;
 use super::lookups::Gathered;
 use super::output::Materialized;
+use super::partitions::PutOff;
 use super::query::Runtime;
 use super::{Flow, RowConsumer};
 use crate::SqlError;
@@ -91,8 +92,15 @@ impl<'p> Join<'p> {
                 };
                 // Each step hands its rows on to the steps behind it.
                 for (at, step) in steps.iter().enumerate() {
-                    if flow == Flow::Continue && matches!(step.method, Method::Gather) {
-                        flow = running.look_up(at, &mut scratch[at..], consumer)?;
+                    if flow == Flow::Stop {
+                        break;
+                    }
+                    match &step.method {
+                        Method::Gather => flow = running.look_up(at, &mut scratch[at..], consumer)?,
+                        Method::Hash(keys) => {
+                            flow = running.join_put_off(at, keys, &mut scratch[at..], consumer)?;
+                        }
+                        _ => {}
                     }
                 }
                 Ok(flow)
@@ -139,6 +147,7 @@ struct State<'s> {
     arena: &'s Bump,
     followed: RefCell<Followed<'s>>,
     hashed: OnceCell<HashedRows<'s>>,
+    put_off: RefCell<Option<PutOff<'s>>>,
     gathered: RefCell<Gathered>,
     rows: Cell<u32>,
 }
@@ -149,6 +158,7 @@ impl<'s> State<'s> {
             arena,
             followed: RefCell::default(),
             hashed: OnceCell::new(),
+            put_off: RefCell::default(),
             gathered: RefCell::default(),
             rows: Cell::new(0),
         }
@@ -195,6 +205,10 @@ pub(super) fn with_part<R>(
 }
 
 impl<'j> Running<'j, '_> {
+    pub(super) fn put_off_rows(&self, at: usize) -> &RefCell<Option<PutOff<'j>>> {
+        &self.states[at].put_off
+    }
+
     pub(super) fn gathered(&self, at: usize) -> &RefCell<Gathered> {
         &self.states[at].gathered
     }
@@ -219,6 +233,12 @@ impl<'j> Running<'j, '_> {
     ) -> Result<Flow, SqlError> {
         match self.join.plan.steps[at].method {
             Method::Gather if self.join.lock.is_none() => self.gather(at, outer, scratch, consumer),
+            Method::Hash(ref keys) if self.join.lock.is_none() => {
+                match self.put_off(at, keys, outer, &mut scratch[0])? {
+                    true => Ok(Flow::Continue),
+                    false => self.step_now(at, outer, scratch, consumer),
+                }
+            }
             _ => self.step_now(at, outer, scratch, consumer),
         }
     }
@@ -332,14 +352,8 @@ impl<'j> Running<'j, '_> {
                     None => self.join.rows(step.part, &find, scratch, each),
                 }
             }
-            (Source::Table { .. }, Some(access), Method::Hash(keys)) if lock.is_none() => {
-                let rows = match self.states[at].hashed.get() {
-                    Some(rows) => rows,
-                    None => {
-                        let rows = self.hash_table(at, access, keys, &context, scratch)?;
-                        self.states[at].hashed.get_or_init(|| rows)
-                    }
-                };
+            (Source::Table { .. }, Some(_), Method::Hash(keys)) if lock.is_none() => {
+                let rows = self.hashed(at, keys, scratch)?;
                 self.probe(at, rows, &Row(outer), &context, scratch, each)
             }
             (Source::Table { table, .. }, Some(access), _) => {
@@ -351,13 +365,7 @@ impl<'j> Running<'j, '_> {
                 let Method::Hash(keys) = method else {
                     return rows.for_each(&mut |values| each(&Part::Values(values), &None));
                 };
-                let hashed = match self.states[at].hashed.get() {
-                    Some(hashed) => hashed,
-                    None => {
-                        let hashed = self.hash_materialized(at, rows, keys, &context)?;
-                        self.states[at].hashed.get_or_init(|| hashed)
-                    }
-                };
+                let hashed = self.hashed(at, keys, scratch)?;
                 self.probe(at, hashed, &Row(outer), &context, scratch, each)
             }
         }
@@ -406,6 +414,45 @@ impl<'j> Running<'j, '_> {
         Ok(Some(Flow::Continue))
     }
 
+    /// The rows of step `at` by the step's keys. They are read when they are first asked for.
+    #[inline]
+    pub(super) fn hashed(
+        &self,
+        at: usize,
+        keys: &'j HashKeys,
+        scratch: &mut Scratch,
+    ) -> Result<&HashedRows<'j>, SqlError> {
+        match self.states[at].hashed.get() {
+            Some(hashed) => Ok(hashed),
+            None => self.hash(at, keys, scratch),
+        }
+    }
+
+    #[cold]
+    fn hash(
+        &self,
+        at: usize,
+        keys: &'j HashKeys,
+        scratch: &mut Scratch,
+    ) -> Result<&HashedRows<'j>, SqlError> {
+        let step = &self.join.plan.steps[at];
+        let arena = Bump::new();
+        let context = self.join.context(&arena);
+        let hashed = match (&step.access, self.join.materialized.get(step.part)) {
+            (Some(access), _) => self.hash_table(at, access, keys, &context, scratch)?,
+            (None, Some(Some(rows))) => self.hash_materialized(at, rows, keys, &context)?,
+            (None, _) => return Err(SqlError::internal("a table without rows")),
+        };
+        Ok(self.states[at].hashed.get_or_init(|| hashed))
+    }
+
+    /// True if the step's rows are looked up for each row before, and nothing around the step waits for them:
+    /// then rows before can be put off.
+    fn may_put_off(&self, at: usize) -> bool {
+        let nests = &self.join.plan.nests;
+        nests.iter().all(|nest| at < nest.first || at > nest.last || nest.first == nest.last)
+    }
+
     /// A hash table of a stored table's rows by the step's keys.
     fn hash_table(
         &self,
@@ -420,7 +467,7 @@ impl<'j> Running<'j, '_> {
             return Err(SqlError::internal("an access without a table"));
         };
         let workspace = self.join.runtime.workspace();
-        let mut hashed = HashedRows::new(keys, self.states[at].arena, workspace);
+        let mut hashed = HashedRows::new(keys, self.states[at].arena, workspace, self.may_put_off(at));
         let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
         let mut arena = Bump::new();
         let reader = self.join.runtime.reader;
@@ -450,7 +497,8 @@ impl<'j> Running<'j, '_> {
         context: &Context<'_>,
     ) -> Result<HashedRows<'j>, SqlError> {
         let part = self.join.plan.steps[at].part;
-        let mut hashed = HashedRows::new(keys, self.states[at].arena, self.join.runtime.workspace());
+        let workspace = self.join.runtime.workspace();
+        let mut hashed = HashedRows::new(keys, self.states[at].arena, workspace, self.may_put_off(at));
         let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
         rows.for_each(&mut |values| {
             self.check(at)?;
@@ -477,14 +525,19 @@ impl<'j> Running<'j, '_> {
         if !encode_key(&keys.outer, keys, outer, context, key)? {
             return Ok(Flow::Continue);
         }
-        let step = &self.join.plan.steps[at];
-        hashed.for_each_of(key, |row| match (row, &self.join.plan.inputs[step.part].source) {
+        hashed.for_each_of(key, |row| each(&self.part_of(at, row)?, &None))
+    }
+
+    /// A row of a hash table as the part of step `at`.
+    #[inline]
+    pub(super) fn part_of<'a>(&'a self, at: usize, row: HashedRow<'a>) -> Result<Part<'a>, SqlError> {
+        match (row, &self.join.plan.inputs[self.join.plan.steps[at].part].source) {
             (HashedRow::Image(image), Source::Table { table, .. }) => {
-                each(&Part::Image(table.row_codec().view(image)), &None)
+                Ok(Part::Image(table.row_codec().view(image)))
             }
-            (HashedRow::Values(values), _) => each(&Part::Values(values), &None),
+            (HashedRow::Values(values), _) => Ok(Part::Values(values)),
             _ => Err(SqlError::internal("a row of no table")),
-        })
+        }
     }
 }
 

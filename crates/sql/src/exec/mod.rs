@@ -15,6 +15,7 @@ mod lock;
 mod lookups;
 mod merge;
 mod output;
+mod partitions;
 mod query;
 mod seen;
 mod sort;

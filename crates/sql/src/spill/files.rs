@@ -16,6 +16,7 @@ pub(crate) struct RunWriter<'w> {
     workspace: Workspace<'w>,
     file: ScratchFile,
     buffer: Vec<u8>,
+    write_bytes: usize,
 }
 
 /// Entries in a file, in the order in which they were written.
@@ -29,7 +30,18 @@ impl<'w> RunWriter<'w> {
     /// # Errors
     /// Those of making a file.
     pub(crate) fn new(workspace: Workspace<'w>) -> Result<RunWriter<'w>, SqlError> {
-        Ok(RunWriter { workspace, file: workspace.file()?, buffer: Vec::new() })
+        RunWriter::with_buffer(workspace, WRITE_BYTES)
+    }
+
+    /// One that writes about `write_bytes` at a time.
+    ///
+    /// # Errors
+    /// As [`RunWriter::new`].
+    pub(crate) fn with_buffer(
+        workspace: Workspace<'w>,
+        write_bytes: usize,
+    ) -> Result<RunWriter<'w>, SqlError> {
+        Ok(RunWriter { workspace, file: workspace.file()?, buffer: Vec::new(), write_bytes })
     }
 
     /// Where the next entry begins.
@@ -43,7 +55,7 @@ impl<'w> RunWriter<'w> {
         self.buffer.extend_from_slice(&header(key, row)?);
         self.buffer.extend_from_slice(key);
         self.buffer.extend_from_slice(row);
-        if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
+        if self.buffer.len() >= self.write_bytes { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), SqlError> {

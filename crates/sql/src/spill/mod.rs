@@ -18,7 +18,7 @@ mod spool;
 pub(crate) use files::{RunReader, RunWriter, Stored};
 pub(crate) use indexed::IndexedRows;
 pub(crate) use rows::{append_row, read_row};
-pub(crate) use sorter::{SortedRows, Sorter};
+pub(crate) use sorter::{MergedRuns, SortedRows, Sorter};
 pub(crate) use spool::{Spool, Spooled};
 
 use crate::SqlError;

@@ -274,6 +274,45 @@ impl SortedRows<'_> {
     }
 }
 
+/// Runs of other writers, merged: entries in the order of their keys.
+#[derive(Debug)]
+pub(crate) struct MergedRuns {
+    merge: Merge,
+    _charge: Charge,
+}
+
+impl MergedRuns {
+    /// Reads `read_bytes` of each run at a time.
+    ///
+    /// # Errors
+    /// 1290 and 1041 for memory, 1030 for the file.
+    pub(crate) fn new(
+        workspace: Workspace<'_>,
+        runs: &[Stored],
+        read_bytes: usize,
+    ) -> Result<MergedRuns, SqlError> {
+        let mut charge = Charge::default();
+        charge.cover(read_bytes * runs.len(), workspace.account)?;
+        Ok(MergedRuns { merge: Merge::new(runs, read_bytes)?, _charge: charge })
+    }
+
+    /// Moves to the next entry. False at the end.
+    ///
+    /// # Errors
+    /// 1030 if the file fails.
+    pub(crate) fn advance(&mut self) -> Result<bool, SqlError> {
+        self.merge.advance()
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        self.merge.current().key()
+    }
+
+    pub(crate) fn row(&self) -> &[u8] {
+        self.merge.current().row()
+    }
+}
+
 /// Runs that are read together, in the order of their keys.
 #[derive(Debug)]
 struct Merge {
