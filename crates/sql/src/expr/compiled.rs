@@ -48,11 +48,12 @@ impl Compiled {
         })
     }
 
-    /// As [`Compiled::evaluate`], but a quotient keeps the digits that only further arithmetic needs.
+    /// As [`Compiled::evaluate`], but a quotient keeps the digits that only further arithmetic and columns
+    /// need.
     ///
     /// # Errors
     /// As [`Compiled::evaluate`].
-    pub(super) fn exact<'a>(
+    pub(crate) fn exact<'a>(
         &'a self,
         row: &Row<'a>,
         context: &Context<'a>,

@@ -57,8 +57,17 @@ impl Leftovers {
         result: Result<T, SqlError>,
     ) -> Result<T, SqlError> {
         let result = result?;
+        // A cast to a length was asked for, so that what it cuts is not refused.
+        let is_cut = |message: &str| {
+            ["CHAR(", "BINARY("].iter().any(|cast| {
+                message.strip_prefix("Truncated incorrect ").is_some_and(|rest| rest.starts_with(cast))
+            })
+        };
+        let refused = |(kind, message): &&(ErrorKind, String)| {
+            strict && *kind != ErrorKind::Unknown && !is_cut(message)
+        };
         let warnings = self.warnings.borrow();
-        match warnings.iter().find(|(kind, _)| strict && *kind != ErrorKind::Unknown) {
+        match warnings.iter().find(refused) {
             Some((kind, message)) => Err(SqlError::new(*kind, message.clone())),
             None => Ok(result),
         }

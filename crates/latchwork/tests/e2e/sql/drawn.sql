@@ -67,3 +67,14 @@ INSERT INTO o SELECT 1, NULL;
 REPLACE INTO o (a, id) SELECT NULL, NULL;
 SELECT * FROM o ORDER BY id;
 SET sql_mode = DEFAULT;
+-- Names of columns in parentheses.
+(SELECT 1 FROM t LIMIT 1);
+(SELECT MAX(a + 1), EXTRACT(YEAR FROM '2024-01-01') FROM t) UNION (SELECT 1, 2);
+((SELECT 'x'));
+-- A quotient is stored with the digits of its column.
+CREATE TABLE q (id INT PRIMARY KEY, d DECIMAL(20,6), f DOUBLE, v VARCHAR(20));
+INSERT INTO q VALUES (1, 1 / 7, 1 / 7, NULL), (2, 0.5 / 7 * 2, 2 / 3, NULL);
+UPDATE q SET d = d / 3, v = 'x' WHERE id = 2;
+INSERT INTO q (id) VALUES (1) ON DUPLICATE KEY UPDATE v = TIMESTAMPDIFF(MONTH, '2000-01-01', '2024-03-01');
+UPDATE q SET v = CAST('abcdef' AS CHAR(3)) WHERE id = 1;
+SELECT id, d, v FROM q ORDER BY id;

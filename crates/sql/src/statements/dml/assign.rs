@@ -247,7 +247,7 @@ impl<'a> Assigning<'a> {
                     let mut parts = vec![Part::Values(current)];
                     parts.extend_from_slice(others);
                     let parts: &'a [Part<'a>] = context.arena.alloc_slice_copy(&parts);
-                    compiled.evaluate(&Row(parts), context)?
+                    compiled.exact(&Row(parts), context)?
                 }
                 Right::Default => match &defaults[*column] {
                     Some(value) => value.as_ref(),

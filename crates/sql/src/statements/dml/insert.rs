@@ -278,7 +278,7 @@ fn values<'a>(rows: &[Vec<Item>], context: &Context<'_>, arena: &'a Bump) -> Res
     let value = |item: &Item| match item {
         Item::Default => Ok(Given::Default),
         Item::Value(compiled) => {
-            let value = compiled.evaluate(&Row::EMPTY, context)?;
+            let value = compiled.exact(&Row::EMPTY, context)?;
             Ok(Given::Value(copy_to(value, arena)))
         }
     };

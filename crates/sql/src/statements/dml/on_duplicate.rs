@@ -153,8 +153,12 @@ impl Names<'_> {
                 }
             }
             ast::Expr::Function(function) => {
+                // The first argument of these is a unit.
+                let units = [&functions::time::TIMESTAMP_DIFF, &functions::time::TIMESTAMP_ADD];
+                let function_of = Function::lookup(&function.name.to_string());
+                let begin = usize::from(units.into_iter().any(|unit| function_of == Some(unit)));
                 if let ast::FunctionArguments::List(list) = &mut function.args {
-                    for argument in &mut list.args {
+                    for argument in list.args.iter_mut().skip(begin) {
                         if let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(inner)) = argument {
                             self.qualify(inner)?;
                         }
