@@ -136,10 +136,20 @@ impl<'a> Planner<'a> {
             ast::SetExpr::Select(select) => self.select(select, order, limit, lock),
             // These are only parentheses. In contrast, (SELECT ...) LIMIT 1 orders and limits the inner
             // result again.
-            ast::SetExpr::Query(inner) if order.is_empty() && limit == Limit::default() => self.query(inner),
+            ast::SetExpr::Query(inner) if order.is_empty() && limit == Limit::default() => {
+                self.in_parentheses(inner)
+            }
             body => self.union(body, order, limit),
         };
         *self.depth.borrow_mut() -= 1;
+        plan
+    }
+
+    /// A query in parentheses, which is no deeper for them: its columns have the names of the text.
+    fn in_parentheses(&self, query: &ast::Query) -> Result<QueryPlan, SqlError> {
+        *self.depth.borrow_mut() -= 1;
+        let plan = self.query(query);
+        *self.depth.borrow_mut() += 1;
         plan
     }
 
@@ -281,7 +291,7 @@ impl<'a> Planner<'a> {
                 Ok(())
             }
             ast::SetExpr::Query(query) => {
-                branches.push(self.query(query)?);
+                branches.push(self.in_parentheses(query)?);
                 Ok(())
             }
             ast::SetExpr::SetOperation { op, .. } => Err(SqlError::not_supported(&op.to_string())),

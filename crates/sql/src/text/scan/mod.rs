@@ -123,6 +123,13 @@ impl Scan {
         }
     }
 
+    /// True for a SELECT, also one in parentheses or behind EXPLAIN.
+    pub(crate) fn is_query(&self) -> bool {
+        let text = self.key[self.key_start..].trim_ascii_start();
+        let begins: [&[u8]; 5] = [b"SELECT", b"(", b"WITH", b"EXPLAIN", b"VALUES"];
+        begins.iter().any(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
+    }
+
     /// The text for the parser: slots as numbered placeholders.
     pub(crate) fn parser_text(&self) -> Vec<u8> {
         let key = &self.key[self.key_start..];
@@ -543,14 +550,7 @@ impl Scanner<'_, '_> {
         let is_decimal = digits.len() <= usize::from(types::decimal::PRECISION_MAX);
         let scale =
             u8::try_from(scale).ok().filter(|scale| is_decimal && *scale <= types::decimal::SCALE_MAX);
-        SlotKind::Decimal { scale: scale.filter(|_| self.is_query()) }
-    }
-
-    /// True for a SELECT, also one in parentheses or behind EXPLAIN.
-    fn is_query(&self) -> bool {
-        let text = self.out.key[self.out.key_start..].trim_ascii_start();
-        let begins: [&[u8]; 5] = [b"SELECT", b"(", b"WITH", b"EXPLAIN", b"VALUES"];
-        begins.iter().any(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
+        SlotKind::Decimal { scale: scale.filter(|_| self.out.is_query()) }
     }
 
     fn number(&mut self, from: usize) {
