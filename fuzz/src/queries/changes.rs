@@ -15,11 +15,13 @@ impl Generator {
     pub fn change(&mut self, depth: u32) -> Change {
         let table = self.random.index(self.schema.tables.len());
         let of = self.schema.tables[table].clone();
+        self.changed = Some(of.name.clone());
         let tree = match self.random.below(10) {
             0..=3 => self.insert(&of, depth),
             4..=7 => self.update(&of, depth),
             _ => self.delete(&of, depth),
         };
+        self.changed = None;
         Change { tree, table }
     }
 

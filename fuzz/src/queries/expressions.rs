@@ -25,6 +25,8 @@ pub struct Generator {
     pub aliases: usize,
     /// Each item of a select list has a name of its own, as a derived table wants it.
     pub names_are_distinct: bool,
+    /// The table that a statement changes: its subqueries leave it alone.
+    pub changed: Option<String>,
 }
 
 use Kind::{Binary, Date, DateTime, Decimal, Double, Integer, Text, Time};

@@ -24,6 +24,7 @@ Random statements against Latchwork.
   --seed N      the first case's seed (1)
   --case N      the first case (0)
   --types 1     compare the types of columns, too
+  --mixed 1     put values of one kind where another one is wanted
 ";
 
 struct Options {
@@ -33,6 +34,7 @@ struct Options {
     seed: u64,
     case: u64,
     types: bool,
+    mixed: bool,
 }
 
 fn options(arguments: &[String]) -> Option<Options> {
@@ -43,6 +45,7 @@ fn options(arguments: &[String]) -> Option<Options> {
         seed: 1,
         case: 0,
         types: false,
+        mixed: false,
     };
     for pair in arguments[1..].chunks(2) {
         let [name, value] = pair else { return None };
@@ -51,6 +54,7 @@ fn options(arguments: &[String]) -> Option<Options> {
             "--cases" => (options.cases, options.minutes) = (value.parse().ok()?, f64::INFINITY),
             "--seed" => options.seed = value.parse().ok()?,
             "--types" => options.types = value == "1",
+            "--mixed" => options.mixed = value == "1",
             "--case" => options.case = value.parse().ok()?,
             _ => return None,
         }
@@ -98,6 +102,7 @@ fn run_cases(
 ) -> Result<bool, String> {
     let mut report = Report::default();
     report.types = options.types;
+    report.mixes_kinds = options.mixed;
     let begin = Instant::now();
     let mut last = begin;
     for case in options.case..options.case.saturating_add(options.cases) {

@@ -51,7 +51,8 @@ pub fn case(mut client: Client, seed: u64, case: u64, report: &mut Report) -> Re
         client.query(statement).map_err(|error| format!("{statement}: {error}"))?;
     }
     let mixes_kinds = chance(&mut random, 4);
-    let mut generator = Generator { random, schema, mixes_kinds, aliases: 0, names_are_distinct: false };
+    let mut generator =
+        Generator { random, schema, mixes_kinds, aliases: 0, names_are_distinct: false, changed: None };
     let mut answered: Vec<(Tree, Rows)> = Vec::new();
     for _ in 0..QUERIES {
         generator.aliases = 0;

@@ -50,7 +50,10 @@ impl Generator {
     /// A table of the schema under a new alias.
     fn table(&mut self) -> From {
         let alias = self.alias();
-        let table = one(&mut self.random, &self.schema.tables).clone();
+        let changed = self.changed.clone();
+        let readable = |table: &&super::schema::Table| Some(&table.name) != changed.as_ref();
+        let tables: Vec<&super::schema::Table> = self.schema.tables.iter().filter(readable).collect();
+        let table = (*one(&mut self.random, &tables)).clone();
         let visible = |column: &super::schema::Column| Visible {
             text: format!("{alias}.{}", column.name),
             name: column.name.clone(),

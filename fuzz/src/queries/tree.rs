@@ -276,7 +276,8 @@ impl Tree {
             Tree::Joined(parts) => parts.iter().for_each(|part| part.inner_tables(&mut smaller)),
             Tree::Closed(_) => smaller.push(Tree::Literal(Literal::Integer(1))),
             Tree::Query(parts) => parts.iter().for_each(|part| part.inner_queries(&mut smaller)),
-            Tree::Literal(Literal::Text(text)) if !text.is_empty() => {
+            // A date that is cut is no date, which would be another difference.
+            Tree::Literal(Literal::Text(text)) if text.len() > 1 && !text.contains(['-', ':']) => {
                 let mut characters = text.chars();
                 characters.next_back();
                 smaller.push(Tree::Literal(Literal::Text(characters.as_str().to_owned())));
