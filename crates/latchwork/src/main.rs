@@ -1,4 +1,4 @@
-//! The `latchwork` binary: `serve`, `lab`, `check`.
+//! The `latchwork` binary: `serve`, `lab`, `check`, `torture`.
 
 mod check;
 
@@ -14,6 +14,7 @@ latchwork: a MySQL-compatible server whose caches do not fight over latches, and
   latchwork lab run segments                    measure the segmented key cache on this machine
   latchwork lab doctor                          check whether this machine is fit for measuring
   latchwork check DIR                           check every page of a data directory; exit status 1 if one is wrong
+  latchwork torture --minutes 5                 try to make the engine lose something, on a simulated device
 
   latchwork COMMAND --help                      the options of a command
   latchwork --version
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         }
         Some("lab") => lab::main(arguments),
         Some("check") => check::main(arguments),
+        Some("torture") => torture::main(arguments),
         Some("--help" | "-h" | "help") => {
             print!("{HELP}");
             ExitCode::SUCCESS
@@ -46,7 +48,8 @@ fn main() -> ExitCode {
         }
         Some(other) => {
             eprintln!(
-                "latchwork: '{other}' is not a command. Commands are serve, lab and check; see latchwork --help"
+                "latchwork: '{other}' is not a command. Commands are serve, lab, check and torture; see latchwork \
+                 --help"
             );
             ExitCode::from(2)
         }

@@ -127,8 +127,10 @@ impl OpenFile {
                 let rest = (copy.len() - blocks.len()) as u64;
                 // CRASH: if the discard is lost the compressed page is whole all the same, with other bytes
                 // behind it.
+                let end = offset + copy.len() as u64;
                 (self.device.file.write_at(&blocks, offset))
                     .and_then(|()| self.device.file.discard(offset + blocks.len() as u64, rest))
+                    .and_then(|()| self.reach(end))
             }
             _ => self.device.file.write_at(copy, offset),
         };
@@ -138,6 +140,13 @@ impl OpenFile {
         // after that.
         self.device.unsynced.store(true, Ordering::Relaxed);
         written.map_err(|source| self.io_error(Some(id), source))
+    }
+
+    /// Makes the file at least `len` bytes long.
+    fn reach(&self, len: u64) -> io::Result<()> {
+        // CRASH: a crash may leave a file shorter than its pages, which redo then writes again. A page is
+        // read as a whole, so the last one must not end with its compressed bytes.
+        if self.device.file.len()? < len { self.device.file.set_len(len) } else { Ok(()) }
     }
 
     /// Makes durable what has been written.
@@ -200,8 +209,26 @@ pub fn unseal(bytes: &mut [u8], id: PageId) -> Result<(), String> {
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
+    use crate::page_header::seal;
     use std::path::Path;
     use vfs::{Create, Fault, FaultyVfs, MemVfs, Operation, Vfs};
+
+    #[test]
+    fn a_compressed_page_behind_the_end_of_a_file_can_be_read_again() {
+        const SIZE: usize = 16 << 10;
+        let path = Path::new("file");
+        let device = MemVfs::new().open(path, Create::New).unwrap();
+        let format = FileFormat { page_size: SIZE, is_compressed: true };
+        let file = OpenFile::new(FileId(7), path.to_path_buf(), device.clone(), format);
+        let id = PageId::new(FileId(7), PageNo(2));
+        let mut copy = AlignedBuffer::new(SIZE);
+        seal(&mut copy, id);
+        file.write_page(id, &copy).unwrap();
+        assert_eq!(device.len().unwrap(), 3 * SIZE as u64);
+        let mut bytes = vec![0; SIZE];
+        device.read_at(&mut bytes, 2 * SIZE as u64).unwrap();
+        assert_eq!(unseal(&mut bytes, id), Ok(()));
+    }
 
     #[test]
     fn after_a_failed_sync_none_succeeds_although_the_device_says_so() {

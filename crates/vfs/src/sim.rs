@@ -54,6 +54,7 @@ mod names;
 mod plan;
 
 use crate::{Create, File, Vfs};
+use base::random::Random;
 use base::sync::{Arc, Mutex};
 use content::Content;
 pub use content::SECTOR;
@@ -81,6 +82,27 @@ struct Disk {
     /// Bytes that all files together may have.
     capacity: Option<u64>,
     handles: u64,
+    crashes: Option<Crashes>,
+}
+
+/// Crashes that are drawn while the machine goes on.
+#[derive(Debug)]
+struct Crashes {
+    random: Random,
+    gap: u64,
+    /// So many more events happen before the next crash.
+    left: u64,
+    drawn: Vec<Crashed>,
+}
+
+/// What a crash in the middle of a history has left.
+#[derive(Debug)]
+pub struct Crashed {
+    /// The first event that did not happen any more.
+    pub before: Event,
+    /// What was drawn with: [`SimVfs::crash`].
+    pub seed: u64,
+    pub left: SimVfs,
 }
 
 impl SimVfs {
@@ -108,10 +130,25 @@ impl SimVfs {
     /// nobody holds a lock; everything on it is durable. This one is not changed, so that one history can be
     /// crashed with many seeds.
     pub fn crash(&self, seed: u64) -> SimVfs {
-        let mut dice = Dice::new(seed);
-        let luck = dice.luck();
-        let names = self.disk.lock().names.crash(luck, &mut dice);
-        SimVfs { disk: Arc::new(Mutex::new(Disk { names, ..Disk::default() })) }
+        self.disk.lock().crash(seed)
+    }
+
+    /// From now on, draws what crashes at random moments would leave, while the machine goes on: one history
+    /// is cut at many events for the price of one run. Between two crashes lie `gap` events on the average;
+    /// `None` ends it. [`SimVfs::take_crashes`] hands them out.
+    pub fn crash_at_random(&self, gap: Option<u64>, seed: u64) {
+        let mut random = Random::new(seed, 0);
+        self.disk.lock().crashes = gap.map(|gap| Crashes {
+            left: random.below_u64(2 * gap.max(1)),
+            random,
+            gap: gap.max(1),
+            drawn: Vec::new(),
+        });
+    }
+
+    /// The crashes drawn since the last call, in the order of their events.
+    pub fn take_crashes(&self) -> Vec<Crashed> {
+        self.disk.lock().crashes.as_mut().map_or_else(Vec::new, |crashes| std::mem::take(&mut crashes.drawn))
     }
 
     /// How many events there were since the plan was set.
@@ -141,6 +178,41 @@ impl SimVfs {
 }
 
 impl Disk {
+    fn crash(&self, seed: u64) -> SimVfs {
+        let mut dice = Dice::new(seed);
+        let luck = dice.luck();
+        let names = self.names.crash(luck, &mut dice);
+        SimVfs { disk: Arc::new(Mutex::new(Disk { names, ..Disk::default() })) }
+    }
+
+    /// An event is about to happen. Nobody holds the latch of a file's content.
+    fn event(&mut self, kind: EventKind, path: &Path) -> io::Result<()> {
+        self.progress.event(kind, path)?;
+        self.draw_crash();
+        Ok(())
+    }
+
+    /// A sync is about to happen; says whether it is to fail. As [`Disk::event`].
+    fn sync_event(&mut self, kind: EventKind, path: &Path) -> io::Result<Option<Dirty>> {
+        let failure = self.progress.sync(kind, path)?;
+        self.draw_crash();
+        Ok(failure)
+    }
+
+    fn draw_crash(&mut self) {
+        let (Some(crashes), Some(before)) = (&mut self.crashes, &self.progress.last) else { return };
+        if crashes.left > 0 {
+            crashes.left -= 1;
+            return;
+        }
+        let (seed, before) = (crashes.random.next_u64(), before.clone());
+        crashes.left = crashes.random.below_u64(2 * crashes.gap);
+        let left = self.crash(seed);
+        if let Some(crashes) = &mut self.crashes {
+            crashes.drawn.push(Crashed { before, seed, left });
+        }
+    }
+
     fn used(&self) -> u64 {
         self.names.files().map(|content| content.lock().live().len() as u64).sum()
     }
@@ -159,7 +231,7 @@ impl Disk {
             (Some(Node::File(content)), _) => Ok(content.clone()),
             (None, Create::Never) => Err(missing(path)),
             (None, Create::IfMissing | Create::New) => {
-                self.progress.event(EventKind::Create, path)?;
+                self.event(EventKind::Create, path)?;
                 Ok(self.names.create(name))
             }
         }
@@ -190,7 +262,7 @@ impl Vfs for SimVfs {
             None => Err(missing(path)),
             Some(Node::Folder(_)) => Err(io::ErrorKind::IsADirectory.into()),
             Some(Node::File(_)) => {
-                disk.progress.event(EventKind::Remove, path)?;
+                disk.event(EventKind::Remove, path)?;
                 disk.names.remove(name);
                 Ok(())
             }
@@ -209,7 +281,7 @@ impl Vfs for SimVfs {
         if matches!(disk.names.get(&new), Some(Node::Folder(_))) {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        disk.progress.event(EventKind::Rename, from)?;
+        disk.event(EventKind::Rename, from)?;
         if old != new {
             disk.names.rename(old, new, node);
         }
@@ -233,7 +305,7 @@ impl Vfs for SimVfs {
                 Some(Node::Folder(_)) => {}
                 Some(Node::File(_)) => return Err(io::ErrorKind::AlreadyExists.into()),
                 None => {
-                    disk.progress.event(EventKind::CreateDir, path)?;
+                    disk.event(EventKind::CreateDir, path)?;
                     disk.names.create_folder(name);
                 }
             }
@@ -249,7 +321,7 @@ impl Vfs for SimVfs {
             return Err(io::ErrorKind::DirectoryNotEmpty.into());
         }
         let name = disk.names.name(dir)?;
-        disk.progress.event(EventKind::RemoveDir, dir)?;
+        disk.event(EventKind::RemoveDir, dir)?;
         disk.names.remove(name);
         Ok(())
     }
@@ -258,7 +330,7 @@ impl Vfs for SimVfs {
         let mut disk = self.disk.lock();
         disk.progress.operation()?;
         let folder = disk.names.folder(dir)?;
-        if disk.progress.sync(EventKind::SyncDir, dir)?.is_some() {
+        if disk.sync_event(EventKind::SyncDir, dir)?.is_some() {
             return Err(failed_sync());
         }
         disk.names.sync(folder);

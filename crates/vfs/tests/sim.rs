@@ -629,3 +629,29 @@ fn threads_may_use_it_together() {
         }
     }
 }
+
+#[test]
+fn crashes_are_drawn_while_the_machine_goes_on_and_its_history_is_the_same() {
+    let run = |gap| {
+        let vfs = SimVfs::new();
+        vfs.crash_at_random(gap, 5);
+        let file = stored(&vfs, "a", b"");
+        for i in 0..100_u8 {
+            file.write_at(&[i; 600], u64::from(i) * 600).unwrap();
+            if i % 10 == 9 {
+                file.sync().unwrap();
+            }
+        }
+        (vfs.events(), content(&vfs, "a"), vfs.take_crashes())
+    };
+    let (events, live, none) = run(None);
+    let (same_events, same_live, crashes) = run(Some(4));
+    assert!(none.is_empty() && events == same_events && live == same_live);
+    assert!((15..60).contains(&crashes.len()), "{}", crashes.len());
+    for crashed in crashes {
+        // What was synced before its event is there.
+        let synced = crashed.before.number.saturating_sub(5) / 11 * 10 * 600;
+        let left = content(&crashed.left, "a").map_or(0, |bytes| bytes.len() as u64);
+        assert!(left >= synced, "{}: {left} bytes of {synced}", crashed.before);
+    }
+}

@@ -225,8 +225,7 @@ impl Database {
             recovery.repaired_pages = recovery::repair_torn_pages(&**vfs, dir, page_size)? as u64;
         }
         let caches = open_caches(dir, options, &files, page_size, &journal)?;
-        let redone =
-            recovery::redo(&files, dir, &caches, page_size, &journal, start, scratch_place(&files, dir))?;
+        let redone = recovery::redo(&files, dir, &caches, &journal, start, scratch_place(&files, dir))?;
         control.set_next_ids(redone.next);
         redone.check_whole(dir, CATALOGUE_FILE)?;
         let rows = open_row_tier(options, &caches)?;
@@ -492,6 +491,12 @@ impl Database {
     /// [`Error::ReadOnly`], [`Error::Closed`], [`Error::Full`] and [`Error::IdsExhausted`].
     pub fn begin_write(&self) -> Result<WriteStatement<'_>> {
         WriteStatement::alone(&self.core)
+    }
+
+    /// Removes what no snapshot sees any more, now and on this thread. The thread that does so behind clients
+    /// goes on; where there is none, nothing is removed but by this.
+    pub fn purge(&self) {
+        self.core.purge.drain(&self.core);
     }
 
     /// What transactions and the log are about.

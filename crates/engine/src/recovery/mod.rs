@@ -29,8 +29,8 @@ use crate::space::retry::retry;
 use crate::write::scratch::Place;
 use crate::{Error, Result};
 use base::sync::Arc;
-use base::{FileId, Lsn, PageId};
-use pagecache::{CachedFile, Caches, Detach, FileFormat};
+use base::{FileId, Lsn, PageId, PageNo};
+use pagecache::{CachedFile, Caches, Detach};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -144,7 +144,6 @@ pub(crate) fn redo(
     from: &Files,
     dir: &Path,
     caches: &Arc<Caches>,
-    page_size: usize,
     journal: &Journal,
     start: &Start,
     scratch: Place,
@@ -153,7 +152,6 @@ pub(crate) fn redo(
         from,
         dir,
         caches,
-        page_size,
         files: BTreeMap::new(),
         redone: Redone {
             next: NextIds::from_words(&start.checkpoint.owner),
@@ -194,8 +192,6 @@ struct Redo<'r> {
     from: &'r Files,
     dir: &'r Path,
     caches: &'r Arc<Caches>,
-    /// Of files that do not say.
-    page_size: usize,
     /// `None` if the file is not there.
     files: BTreeMap<FileId, Option<Arc<CachedFile>>>,
     redone: Redone,
@@ -237,10 +233,21 @@ impl Redo<'_> {
                 // CRASH: without a header on the device, the record that made the file is still there, and is
                 // its first.
                 let from_log = || changes.iter().find_map(Change::format);
-                let format = format_of(&*opened)?.or_else(from_log);
-                let format = format.unwrap_or(FileFormat::plain(self.page_size));
-                let opened = self.from.open_pages(&path, Create::Never, format.page_size)?;
-                Some(self.caches.attach(self.caches.default_cache(), file, path, opened, format)?)
+                match format_of(&*opened)?.or_else(from_log) {
+                    Some(format) => {
+                        let opened = self.from.open_pages(&path, Create::Never, format.page_size)?;
+                        Some(self.caches.attach(self.caches.default_cache(), file, path, opened, format)?)
+                    }
+                    None => {
+                        // CRASH: the pages of a file that is being dropped are not written any more, its
+                        // header neither, and a checkpoint does not wait for them. The log says how to change
+                        // its pages, but nobody knows where they lie. If the catalogue still names the file,
+                        // it is damaged.
+                        let why = "the file has no header".to_string();
+                        self.redone.broken.insert(PageId::new(file, PageNo(0)), why);
+                        None
+                    }
+                }
             }
             None => None,
         };

@@ -13,6 +13,7 @@ use crate::visibility::Reader;
 use crate::write::active::Active;
 use crate::write::core::WriteCore;
 use crate::write::undo::Mark;
+use base::Stamp;
 use base::sync::Arc;
 use statement::{ReadStatement, WriteStatement};
 use std::time::Duration;
@@ -270,7 +271,13 @@ impl State {
         match self.active.take() {
             None => Ok(()),
             Some(active) if outcome == Outcome::Commit => active.commit(core),
-            Some(active) => active.roll_back(core),
+            Some(active) => {
+                let result = active.roll_back(core);
+                // What a full disk keeps from being taken back now is not the session's any more.
+                self.reads.set_own(Stamp(0));
+                self.current.set_own(Stamp(0));
+                result
+            }
         }
     }
 }

@@ -42,7 +42,7 @@ impl SimFile {
         let old = self.content.lock().live().len() as u64;
         let len = choose(old);
         let target = in_memory(len)?;
-        disk.progress.event(EventKind::SetLen, &self.path)?;
+        disk.event(EventKind::SetLen, &self.path)?;
         let growth = len.saturating_sub(old);
         if disk.room(growth) < growth {
             return Err(io::ErrorKind::StorageFull.into());
@@ -70,7 +70,7 @@ impl File for SimFile {
         let end = offset.saturating_add(bytes.len() as u64);
         let (start, _) = (in_memory(offset)?, in_memory(end)?);
         disk.progress.operation()?;
-        disk.progress.event(EventKind::Write, &self.path)?;
+        disk.event(EventKind::Write, &self.path)?;
         let old = self.content.lock().live().len() as u64;
         let growth = end.saturating_sub(old);
         let missing = growth - disk.room(growth);
@@ -82,7 +82,7 @@ impl File for SimFile {
     fn sync(&self) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.progress.operation()?;
-        let failure = disk.progress.sync(EventKind::Sync, &self.path)?;
+        let failure = disk.sync_event(EventKind::Sync, &self.path)?;
         let mut content = self.content.lock();
         match failure {
             None => {
@@ -115,7 +115,7 @@ impl File for SimFile {
     fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
         disk.progress.operation()?;
-        disk.progress.event(EventKind::Write, &self.path)?;
+        disk.event(EventKind::Write, &self.path)?;
         let mut content = self.content.lock();
         let (start, end) = (in_memory(offset)?, in_memory(offset.saturating_add(len))?);
         let zeroes = vec![0; end.min(content.live().len()).saturating_sub(start)];
