@@ -122,6 +122,9 @@ fn older(view: &View<'_>, header: RowHeader, file: u64, key: &[u8]) -> Result<Si
     if header.is_first() {
         return Ok(Sight::Nothing);
     }
+    if header.is_in_place() {
+        return Ok(Sight::This);
+    }
     Ok(match view.find_version(file, key)? {
         Found::Row(cell) => Sight::Other(cell),
         Found::NoRow => Sight::Nothing,
@@ -131,6 +134,9 @@ fn older(view: &View<'_>, header: RowHeader, file: u64, key: &[u8]) -> Result<Si
 
 #[cold]
 fn both(view: &View<'_>, header: RowHeader, file: u64, key: &[u8]) -> Result<Sight> {
+    if header.is_in_place() {
+        return Ok(Sight::This);
+    }
     let without = if header.is_first() { Found::NoRow } else { view.find_version(file, key)? };
     Ok(match (without, header.is_deleted()) {
         (Found::Row(cell), true) => Sight::Other(cell),

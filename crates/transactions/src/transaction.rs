@@ -148,7 +148,17 @@ impl Transaction {
     /// change. To be called before the page changes (transactions R5), with or without the page's latch.
     /// `written_by` is the stamp of the old row. Of several changes of a row only the first leaves a version.
     pub fn add_version(&mut self, table: u64, key: &[u8], written_by: Stamp, old: Option<Arc<[u8]>>) {
-        let version = Version { superseded_by: self.id, written_by: written_by.0, old };
+        self.add(table, key, Version { superseded_by: self.id, written_by: written_by.0, old });
+    }
+
+    /// Stores what a row was before the transaction with the stamp `superseded_by` changed it, this one or
+    /// one that has committed, if there is no version of that. What it was is seen by everybody who does not
+    /// see that change. To be called before the page changes, as [`Transaction::add_version`].
+    pub fn add_version_before(&mut self, table: u64, key: &[u8], superseded_by: Stamp, old: Arc<[u8]>) {
+        self.add(table, key, Version { superseded_by: superseded_by.0, written_by: 0, old: Some(old) });
+    }
+
+    fn add(&mut self, table: u64, key: &[u8], version: Version) {
         let shared = &self.shared;
         let added = shared.versions.add((table, key), version, &shared.status, || shared.live());
         if let Some((left, bytes)) = added {

@@ -1,7 +1,7 @@
 //! A row in the clustered index: a header of one word, then the image, or where the image lies.
 //!
 //! ```text
-//! 0 flags u16: 1 OVERFLOW, 2 DELETED, 4 FIRST
+//! 0 flags u16: 1 OVERFLOW, 2 DELETED, 4 FIRST, 8 IN_PLACE
 //! 2 stamp u48: the transaction that left the row so
 //! 8 row image, or with OVERFLOW a reference (see `format::overflow`)
 //! ```
@@ -21,6 +21,9 @@ const FLAG_DELETED: u64 = 2;
 /// The stamp's transaction inserted the row where there was none. A reader that does not see the stamp sees
 /// no row, and needs no older version to know.
 const FLAG_FIRST: u64 = 4;
+/// Of a deleted row: a reader that does not see the stamp sees the row as it lies here. There is no older
+/// version. A start has no use for it: no reader is older than the start.
+const FLAG_IN_PLACE: u64 = 8;
 
 const STAMP_SHIFT: u32 = 16;
 /// The largest stamp that a row can carry.
@@ -42,6 +45,17 @@ impl RowHeader {
         RowHeader(RowHeader::new(stamp, is_first).0 | FLAG_DELETED | self.0 & FLAG_OVERFLOW)
     }
 
+    /// The same deleted row, which is still seen as it lies here by those who do not see the deletion.
+    pub(crate) fn in_place(self) -> RowHeader {
+        debug_assert!(self.is_deleted() && !self.is_first());
+        RowHeader(self.0 | FLAG_IN_PLACE)
+    }
+
+    /// The row before it was deleted in place, by a transaction that everybody sees.
+    pub(crate) fn before_deletion(self) -> RowHeader {
+        RowHeader(self.0 & FLAG_OVERFLOW)
+    }
+
     /// The same row, with its image in overflow pages.
     pub(crate) fn with_chain(self) -> RowHeader {
         RowHeader(self.0 | FLAG_OVERFLOW)
@@ -60,6 +74,10 @@ impl RowHeader {
     #[inline(always)]
     pub(crate) fn is_deleted(self) -> bool {
         self.0 & FLAG_DELETED != 0
+    }
+
+    pub(crate) fn is_in_place(self) -> bool {
+        self.0 & FLAG_IN_PLACE != 0
     }
 
     pub(crate) fn is_first(self) -> bool {

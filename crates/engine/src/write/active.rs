@@ -12,7 +12,7 @@ use crate::table::state::TableState;
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, Lsn, Stamp};
-use transactions::{DEFINITIONS, LockMode, Patience, Snapshot, Transaction};
+use transactions::{DEFINITIONS, Horizon, LockMode, Patience, Snapshot, Transaction};
 
 /// After so many changes the log is told that they have been taken back, so that a start after a crash does
 /// not take back all of a large transaction again.
@@ -43,7 +43,17 @@ pub(crate) struct Active {
     is_resumed: bool,
     /// It locks the ranges of keys that it reads.
     pub locks_ranges: bool,
+    /// How many rows it has deleted.
+    deletions: u32,
+    /// What was seen by everybody when it was asked last.
+    horizon: Option<Horizon>,
 }
+
+/// A transaction leaves rows in place, if it can, from this deletion on. Few are not worth the look at all
+/// sessions.
+const FIRST_IN_PLACE: u32 = if cfg!(any(test, feature = "shuttle")) { 1 } else { 65 };
+/// It looks again after so many.
+const HORIZON_EVERY: u32 = 1 << 16;
 
 impl Active {
     pub(crate) fn new(transaction: Transaction, patience: Patience, locks_absent: bool) -> Active {
@@ -61,6 +71,8 @@ impl Active {
             remains: Vec::new(),
             is_resumed: false,
             locks_ranges: false,
+            deletions: 0,
+            horizon: None,
         }
     }
 
@@ -77,6 +89,24 @@ impl Active {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A row is about to be deleted that another transaction left so. True if no older version has to be
+    /// kept: everybody sees the row as it is, and goes on to see it in the page (engine R24).
+    pub(crate) fn leaves_in_place(&mut self, core: &WriteCore, stamp: Stamp) -> bool {
+        self.deletions = self.deletions.wrapping_add(1);
+        if self.deletions < FIRST_IN_PLACE && self.horizon.is_none() {
+            return false;
+        }
+        if self.horizon.is_none() || self.deletions.is_multiple_of(HORIZON_EVERY) {
+            self.horizon = Some(core.transactions.horizon());
+        }
+        self.horizon.is_some_and(|horizon| core.transactions.is_seen_by_all(stamp, horizon))
+    }
+
+    /// A row that was deleted in place is about to be replaced: what lies there becomes a version.
+    pub(crate) fn add_version_in_place(&mut self, file: u64, key: &[u8], cell: &[u8]) {
+        add_version_in_place(&mut self.transaction, file, key, cell);
     }
 
     pub(crate) fn locks_absent(&self) -> bool {
@@ -536,15 +566,29 @@ impl Active {
         if let What::Row(change) = &mut what
             && let Some(old) = &change.old
             && let Some((header, _)) = split_cell(old)
-            && header.stamp() != stamp
+            && !change.in_place
         {
             let file = u64::from(changes.tables[table.index()].file.0);
-            let version = (!header.is_deleted()).then(|| old.clone());
-            self.transaction.add_version(file, &change.key, header.stamp(), version);
-            change.has_version = true;
+            if header.stamp() != stamp {
+                let version = (!header.is_deleted()).then(|| old.clone());
+                self.transaction.add_version(file, &change.key, header.stamp(), version);
+                change.has_version = true;
+            } else if header.is_in_place() {
+                add_version_in_place(&mut self.transaction, file, &change.key, old);
+                change.has_version = true;
+            }
         }
         changes.restore(Change { table, ..Change::logged(what) });
         Ok(())
+    }
+}
+
+fn add_version_in_place(transaction: &mut Transaction, file: u64, key: &[u8], cell: &[u8]) {
+    if let Some((header, body)) = split_cell(cell)
+        && header.is_in_place()
+    {
+        let old = [&header.before_deletion().to_bytes(), body].concat();
+        transaction.add_version_before(file, key, header.stamp(), old.into());
     }
 }
 

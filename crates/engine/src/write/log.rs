@@ -3,7 +3,8 @@
 //! ```text
 //! 16 ROW          stamp u64 | number u32 | file u32 | flags u8 | key length u16 | numbers 3 x u64 |
 //!                 key | old cell
-//!                 flags: 1 there was a row, 2 the old cell's overflow pages go with it
+//!                 flags: 1 there was a row, 2 the old cell's overflow pages go with it, 4 it was deleted in
+//!                 place
 //! 17 INSERTED     stamp u64 | number u32 | file u32 | count u32 | numbers 3 x u64 | ends count x u32 | keys
 //! 18 UNDONE       stamp u64 | number u32     what has this number or a higher one has been taken back
 //! 19 COMMITTED    stamp u64
@@ -38,6 +39,7 @@ const CHAIN: u8 = kind::LOGICAL + 5;
 
 const FLAG_OLD: u8 = 1;
 const FLAG_CHAIN: u8 = 2;
+const FLAG_IN_PLACE: u8 = 4;
 
 /// What ROW and INSERTED begin with, in bytes: stamp, number, file.
 const HEAD_BYTES: usize = 16;
@@ -66,6 +68,9 @@ pub(super) fn row(
     }
     if change.leaves_chain {
         flags |= FLAG_CHAIN;
+    }
+    if change.in_place {
+        flags |= FLAG_IN_PLACE;
     }
     let key_len = (change.key.len() as u16).to_le_bytes();
     let old = change.old.as_deref().unwrap_or(&[]);
@@ -153,6 +158,7 @@ fn decode(kind: u8, payload: &[u8]) -> Option<Record> {
                 key: key.into(),
                 old: (flags & FLAG_OLD != 0).then(|| Arc::from(old)),
                 has_version: false,
+                in_place: flags & FLAG_IN_PLACE != 0,
                 leaves_chain: flags & FLAG_CHAIN != 0,
                 leaves_garbage: false,
             };

@@ -63,7 +63,8 @@ pub(crate) type EntryVisitor<'v, T> = dyn FnMut(IndexId, &[u8], bool) -> Option<
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// It stays in its leaf with its image, marked.
-    Deleted,
+    /// `in_place`: whoever does not see that sees the row where it lies.
+    Deleted { in_place: bool },
     /// It gets another image, of so many bytes.
     Changed { bytes: usize },
 }
@@ -270,20 +271,26 @@ impl Table {
             let is_own = old.as_ref().is_some_and(|(header, _)| header.stamp() == active.stamp());
             let is_first = old.as_ref().is_none_or(|(header, _)| is_own && header.is_first());
             let header = RowHeader::new(active.stamp(), is_first);
-            let has_version = old.is_some() && !is_own;
+            let file = u64::from(state.space.file_id().0);
+            if let Some((_, cell)) = &old {
+                // It does not lie there any more.
+                active.add_version_in_place(file, key, cell);
+            }
             if let Some((old, _)) = &old
-                && has_version
+                && !is_own
             {
                 // A snapshot that sees the deletion and not this insert must find that there was no row.
-                let file = u64::from(state.space.file_id().0);
                 active.transaction.add_version(file, key, old.stamp(), None);
             }
+            let is_in_place = old.as_ref().is_some_and(|(header, _)| header.is_in_place());
+            let has_version = old.is_some() && !is_own || is_in_place;
             let was_there = old.is_some();
             let leaves_chain = old.as_ref().is_some_and(|(header, _)| header.is_overflow());
             let change = RowChange {
                 key: key.into(),
                 old: old.map(|(_, cell)| cell),
                 has_version,
+                in_place: false,
                 leaves_chain,
                 leaves_garbage: was_there,
             };
@@ -345,10 +352,14 @@ impl Table {
     ) -> Result<()> {
         let OldRow { key, header, .. } = old;
         let is_own = header.stamp() == active.stamp();
-        let deleted = header.deleted(active.stamp(), is_own && header.is_first()).to_bytes();
+        let in_place = !is_own && active.leaves_in_place(core, header.stamp());
+        let mut deleted = header.deleted(active.stamp(), is_own && header.is_first());
+        if in_place {
+            deleted = deleted.in_place();
+        }
         let body = old.cell.clone();
-        self.keep_old(core, state, active, table, old, Next::Deleted)?;
-        let value = [&deleted[..], &body[ROW_HEADER_BYTES..]];
+        self.keep_old(core, state, active, table, old, Next::Deleted { in_place })?;
+        let value = [&deleted.to_bytes()[..], &body[ROW_HEADER_BYTES..]];
         if !state.indexes[0].tree.replace(key, &value, active.stamp())? {
             return Err(state.space.corrupt(0, "a latched row has vanished"));
         }
@@ -367,8 +378,9 @@ impl Table {
         next: Next,
     ) -> Result<()> {
         let OldRow { key, header, cell } = old;
-        let is_deletion = next == Next::Deleted;
-        let has_version = header.stamp() != active.stamp();
+        let is_deletion = matches!(next, Next::Deleted { .. });
+        let in_place = next == Next::Deleted { in_place: true };
+        let has_version = header.stamp() != active.stamp() && !in_place;
         if has_version {
             let file = u64::from(state.space.file_id().0);
             active.transaction.add_version(file, key, header.stamp(), Some(cell.clone()));
@@ -376,10 +388,16 @@ impl Table {
         // A deleted row keeps its image.
         let leaves_chain = header.is_overflow() && !is_deletion;
         let leaves_garbage = is_deletion;
-        let change =
-            RowChange { key: key.into(), old: Some(cell), has_version, leaves_chain, leaves_garbage };
+        let change = RowChange {
+            key: key.into(),
+            old: Some(cell),
+            has_version,
+            in_place,
+            leaves_chain,
+            leaves_garbage,
+        };
         let new_bytes = match next {
-            Next::Deleted => 0,
+            Next::Deleted { .. } => 0,
             Next::Changed { bytes } => bytes,
         };
         active.push_row(core, table, change, new_bytes)
@@ -502,19 +520,20 @@ impl Table {
                     Ok(self.row_has_key(index, &image, parts, &mut Vec::new()))
                 };
                 let mut seen = None;
-                let (header, is_like) = loop {
+                let (header, has_parts_now) = loop {
                     let Some((header, cell)) = self.newest(state, other, &mut active.scratch)? else {
                         return Ok(());
                     };
                     match has_parts(&cell) {
-                        Ok(has_parts) => break (header, has_parts && !header.is_deleted()),
+                        Ok(has_parts) => break (header, has_parts),
                         // A rollback has freed the row's overflow pages since: look again.
                         Err(Error::Corrupt { .. }) if seen.replace(cell.clone()) != Some(cell) => {}
                         Err(error) => return Err(error),
                     }
                 };
+                let is_like = has_parts_now && !header.is_deleted();
                 if header.stamp() != active.stamp() && core.transactions.is_active(header.stamp()) {
-                    let mut was_like = false;
+                    let mut was_like = has_parts_now && header.is_in_place();
                     for version in core.transactions.versions_of(file, other) {
                         was_like |= has_parts(&version)?;
                     }

@@ -262,6 +262,8 @@ pub(crate) struct RowChange {
     pub old: Option<Arc<[u8]>>,
     /// The transaction's first change of the row has left a version.
     pub has_version: bool,
+    /// It is a deletion that left none, because the row is seen where it lies.
+    pub in_place: bool,
     /// The row as it is now has not `old`'s overflow pages: they go with `old`.
     pub leaves_chain: bool,
     /// Index entries, or the row itself, have to go when nobody sees `old` any more.

@@ -198,3 +198,42 @@ fn thousands_of_changes_are_taken_back_by_a_rollback_and_by_a_savepoint() {
     insert(&mut session, 10..20);
     assert_eq!(contents(&database)["t"].len(), 20);
 }
+
+/// Rows that are deleted where they lie, some of which the same transaction has replaced: what another sees
+/// of them while they are taken back behind a start.
+#[test]
+fn rows_deleted_in_place_are_seen_and_taken_back_behind_a_start() {
+    const ROWS: i32 = 300;
+    let vfs = SimVfs::new();
+    let database = open(&vfs).unwrap();
+    database.create_database("d", b"").unwrap();
+    let table = database.create_table(def("t")).unwrap();
+    let mut session = database.session();
+    let mut statement = session.write().unwrap();
+    (0..ROWS).for_each(|id| statement.insert(&table, &image(&table, id, b"old")).unwrap());
+    statement.commit().unwrap();
+    let committed = contents(&database);
+    session.begin(Isolation::RepeatableRead).unwrap();
+    let mut statement = session.write().unwrap();
+    for id in 0..ROWS {
+        assert!(statement.delete(&table, &int_key(id), &mut |_| true).unwrap());
+        if id % 3 == 0 {
+            statement.insert(&table, &image(&table, id, b"new")).unwrap();
+        }
+    }
+    statement.commit().unwrap();
+    database.checkpoint().unwrap();
+    let left = vfs.crash(1);
+    let database = open_behind(&left).unwrap();
+    assert!(!database.core().rollbacks.is_empty());
+    let of_replaced = database.status().version_bytes;
+    assert!(of_replaced > 0 && of_replaced < ROWS as u64 * 150, "{of_replaced}");
+    let mut reader = database.session();
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    while !database.core().rollbacks.is_empty() {
+        assert_eq!(contents(&database), committed);
+        database.core().rollbacks.go_on(database.core());
+    }
+    assert_eq!(database.status().version_bytes, 0);
+    verify(&database, &committed);
+}

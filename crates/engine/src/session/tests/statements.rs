@@ -559,6 +559,94 @@ fn what_a_large_transaction_leaves_waits_outside_of_memory_behind_a_snapshot() {
     assert!(report.is_clean(), "{report}");
 }
 
+/// The newest state of each row and, of rows that others are changing, what they were.
+fn candidates(session: &mut Session, table: &Table) -> Vec<Row> {
+    let mut statement = session.write().unwrap();
+    let (readers, _) = statement.split();
+    let found = scan(readers.current, table, PRIMARY, Direction::Forward);
+    statement.commit().unwrap();
+    found
+}
+
+#[test]
+fn a_row_that_everybody_has_seen_is_deleted_without_a_copy_and_seen_where_it_lies() {
+    const ROWS: i32 = 400;
+    let (database, table) = usual();
+    let [mut deleter, mut before, mut other] = [(); 3].map(|()| database.session());
+    let long = |id| Row { c: vec![7; 3_000], u: Some(id), ..row(id, id % 3) };
+    for id in 0..ROWS {
+        let new = if id % 10 == 0 { long(id) } else { Row { u: Some(id), ..row(id, id % 3) } };
+        insert(&mut deleter, &table, &new).unwrap();
+    }
+    before.begin(Isolation::RepeatableRead).unwrap();
+    let old = all(&mut before, &table);
+    let sees_old = |session: &mut Session| {
+        assert_eq!(all(session, &table), old);
+        for index in 1..=2 {
+            let statement = session.read().unwrap();
+            let found = scan(statement.reader(), &table, IndexId(index), Direction::Backward);
+            assert_eq!(found.len(), old.len(), "by index {index}");
+        }
+        assert_eq!(get(session, &table, 10), Some(long(10)));
+        assert_eq!(get(session, &table, 11), Some(old[11].clone()));
+    };
+    deleter.begin(Isolation::RepeatableRead).unwrap();
+    for id in 0..ROWS {
+        assert!(delete(&mut deleter, &table, id).unwrap());
+    }
+    assert_eq!(database.status().version_bytes, 0, "nothing was copied");
+    assert_eq!(all(&mut deleter, &table), []);
+    sees_old(&mut before);
+    sees_old(&mut other);
+    // A statement that changes rows meets what the deletion may give back, and waits for it.
+    assert_eq!(candidates(&mut other, &table), old);
+    other.set_lock_wait(Duration::ZERO);
+    assert!(matches!(delete(&mut other, &table, 5), Err(Error::LockWaitTimeout)));
+    let same_key = Row { u: Some(5), ..row(9_000, 0) };
+    assert!(matches!(insert(&mut other, &table, &same_key), Err(Error::LockWaitTimeout)), "a unique key");
+    // Another row takes the place of a deleted one, and goes again.
+    let savepoint = deleter.savepoint();
+    for id in 0..ROWS / 2 {
+        insert(&mut deleter, &table, &row(id, 99)).unwrap();
+    }
+    sees_old(&mut before);
+    deleter.roll_back_to(savepoint).unwrap();
+    sees_old(&mut before);
+    sees_old(&mut other);
+    assert_eq!(database.status().version_bytes, 0);
+    for id in 0..20 {
+        insert(&mut deleter, &table, &row(id, 98)).unwrap();
+        assert!(id % 2 == 0 || delete(&mut deleter, &table, id).unwrap());
+    }
+    sees_old(&mut other);
+    deleter.commit().unwrap();
+    sees_old(&mut before);
+    assert_eq!(all(&mut other, &table).len(), 10);
+    // And again, by another transaction, beside a snapshot between the two.
+    let mut between = database.session();
+    between.begin(Isolation::RepeatableRead).unwrap();
+    assert_eq!(all(&mut between, &table).len(), 10);
+    for is_kept in [false, true] {
+        other.begin(Isolation::RepeatableRead).unwrap();
+        for id in 0..ROWS {
+            if id >= 20 || id % 2 == 1 {
+                insert(&mut other, &table, &row(id, 97)).unwrap();
+            }
+        }
+        sees_old(&mut before);
+        assert_eq!(all(&mut between, &table).len(), 10);
+        if is_kept { other.commit() } else { other.roll_back() }.unwrap();
+        sees_old(&mut before);
+        assert_eq!(all(&mut between, &table).len(), 10);
+    }
+    assert_eq!(all(&mut other, &table).len(), ROWS as usize);
+    before.commit().unwrap();
+    between.commit().unwrap();
+    database.core().purge.drain(database.core());
+    assert_eq!((table.garbage(), database.status().version_bytes), (0, 0));
+    assert_clean(&database);
+}
+
 #[test]
 fn a_forgotten_transaction_is_given_up_if_nothing_can_be_written_for_it() {
     let vfs = Arc::new(WithoutScratch(MemVfs::new()));
