@@ -327,7 +327,11 @@ impl World {
                 let free = self.random.below(IDS) as i32;
                 let moves = id_is_key(&table) && self.random.below(6) == 0 && free != old.id;
                 let id = if moves { free } else { old.id };
-                let new = random_row(&mut self.random, id);
+                let mut new = random_row(&mut self.random, id);
+                if !id_is_key(&table) {
+                    // A row whose key changes is another row to an older snapshot, under the same id.
+                    new.k = old.k;
+                }
                 let is_duplicate = moves && rows.contains_key(&id)
                     || table.has_unique() && collides(rows, &new, Some(old.id));
                 let mut effect = vec![(id, Some(Arc::new(new)))];
