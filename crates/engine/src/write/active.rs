@@ -127,7 +127,7 @@ impl Active {
     }
 
     /// Bytes of memory that its changes take.
-    #[cfg(test)]
+    #[cfg(all(test, not(feature = "shuttle")))]
     pub(crate) fn undo_memory(&self) -> u64 {
         self.undo.lock().list.memory()
     }

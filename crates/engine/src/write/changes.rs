@@ -64,7 +64,7 @@ impl ChangeList {
     }
 
     /// Bytes of memory that they take.
-    #[cfg(test)]
+    #[cfg(all(test, not(feature = "shuttle")))]
     pub(crate) fn memory(&self) -> u64 {
         self.memory
     }
