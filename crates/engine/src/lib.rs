@@ -103,3 +103,4 @@ pub use tree::{IntegerValues, Integers};
 pub use visibility::{Reader, Readers};
 pub use work::{Work, work};
 pub use write::row::LockedRow;
+pub use write::row::RowUpdate;

@@ -7,7 +7,7 @@ use crate::table::Table;
 use crate::visibility::{Reader, Readers};
 use crate::write::active::Active;
 use crate::write::core::WriteCore;
-use crate::write::row::LockedRow;
+use crate::write::row::{LockedRow, RowUpdate};
 use crate::write::undo::{Enlistment, Mark};
 use crate::{Error, Result};
 use base::sync::Arc;
@@ -331,6 +331,23 @@ impl Writer<'_> {
         table: &Table,
         primary_key: &[u8],
         change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
+    ) -> Result<bool> {
+        self.update_or_keep(table, primary_key, &mut |image, out| match change(image, out) {
+            true => RowUpdate::Change,
+            false => RowUpdate::Skip,
+        })
+    }
+
+    /// As [`Writer::update`], for a caller who tells a row that is meant and stays as it is from one that is
+    /// not meant. `change` may be called more than once.
+    ///
+    /// # Errors
+    /// As [`Writer::update`].
+    pub fn update_or_keep(
+        &mut self,
+        table: &Table,
+        primary_key: &[u8],
+        change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> RowUpdate,
     ) -> Result<bool> {
         let place = self.enlist(table)?;
         self.all_or_nothing(|core, active| table.update_row(core, active, place, primary_key, change))

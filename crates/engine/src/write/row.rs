@@ -24,7 +24,7 @@ use crate::{Error, Result};
 use base::phases::{self, Phase};
 use base::sync::Arc;
 use base::{IndexId, Stamp};
-use transactions::{LockMark, LockMode, Patience, Transaction};
+use transactions::{LockError, LockMark, LockMode, Patience, Transaction};
 
 /// A row that the transaction may change while it holds the latch.
 struct Claimed<'c> {
@@ -58,6 +58,17 @@ struct OldRow<'r> {
 
 /// Gets an entry of an index, and whether the row had it before and has it now.
 pub(crate) type EntryVisitor<'v, T> = dyn FnMut(IndexId, &[u8], bool) -> Option<T> + 'v;
+
+/// What an update makes of a row that it has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RowUpdate {
+    /// The row is not meant.
+    Skip,
+    /// The row is meant and stays as it is. It is locked until the transaction ends.
+    Keep,
+    /// It gets the new image.
+    Change,
+}
 
 /// What becomes of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -410,16 +421,33 @@ impl Table {
         active: &mut Active,
         table: Enlistment,
         key: &[u8],
-        change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
+        change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> RowUpdate,
     ) -> Result<bool> {
         let _phase = phases::enter(Phase::Row);
         let state = self.live_state()?;
-        let Some((latch, header, cell)) = self.claim_row(core, state, active, key)? else { return Ok(false) };
-        let old_image = self.image_of(&state.space, &cell)?;
         let mut new_image = Vec::new();
-        if !change(&old_image, &mut new_image) {
-            return Ok(false);
-        }
+        let (latch, header, cell, old_image) = loop {
+            let Some((latch, header, cell)) = self.claim_row(core, state, active, key)? else {
+                return Ok(false);
+            };
+            let old_image = self.image_of(&state.space, &cell)?;
+            new_image.clear();
+            match change(&old_image, &mut new_image) {
+                RowUpdate::Change => break (latch, header, cell, old_image),
+                RowUpdate::Keep if header.stamp() != active.stamp() => {
+                    let file = u64::from(state.space.file_id().0);
+                    match active.transaction.lock(file, key, LockMode::Exclusive, Patience::None) {
+                        // Somebody has locked it since it was claimed: it is judged again after that.
+                        Err(LockError::WouldBlock) => {
+                            drop(latch);
+                            active.transaction.lock(file, key, LockMode::Exclusive, active.patience)?;
+                        }
+                        locked => return Ok(locked.map(|()| false)?),
+                    }
+                }
+                RowUpdate::Keep | RowUpdate::Skip => return Ok(false),
+            }
+        };
         let mut new_key = Vec::new();
         if state.def.primary.is_some() {
             self.primary_key(state, &new_image, &mut new_key);

@@ -21,7 +21,7 @@ use crate::spill::{Spooled, read_row};
 use crate::status::Counter;
 use crate::{ErrorKind, ResultSink, Session, SqlError, Warnings};
 use bumpalo::Bump;
-use engine::{Error, KeyList, Readers, Writer};
+use engine::{Error, KeyList, Readers, RowUpdate, Writer};
 use sqlparser::ast;
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -577,9 +577,9 @@ impl<'a> NewRow<'a> {
             let mut changed = false;
             for primary_key in key.rows(readers.current, table)? {
                 let mut outcome = Outcome::default();
-                let result = writer.update(table, &primary_key, &mut |old, out| {
+                let result = writer.update_or_keep(table, &primary_key, &mut |old, out| {
                     if !key.is_in(table, old) {
-                        return false;
+                        return RowUpdate::Skip;
                     }
                     found = true;
                     let codec = table.row_codec();
@@ -587,7 +587,10 @@ impl<'a> NewRow<'a> {
                     let new = [Part::Image(codec.view(self.image)), Part::Values(self.source)];
                     let others: &'a [Part<'a>] = context.arena.alloc_slice_copy(&new);
                     let row = Assigned { image, others, number: self.number };
-                    assigning.change(&row, context, warnings, out, &mut outcome)
+                    match assigning.change(&row, context, warnings, out, &mut outcome) {
+                        true => RowUpdate::Change,
+                        false => RowUpdate::Keep,
+                    }
                 });
                 if let Some(error) = outcome.error {
                     return Err(error);

@@ -20,7 +20,7 @@ use crate::status::Counter;
 use crate::{Completion, ErrorKind, ResultSink, Session, SqlError, Warnings};
 use base::IndexId;
 use bumpalo::Bump;
-use engine::{Error, LockMode, LockWait, Reader, Writer};
+use engine::{Error, LockMode, LockWait, Reader, RowUpdate, Writer};
 use sqlparser::ast;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -424,11 +424,14 @@ impl<'a> Rows<'a> {
         let assigning =
             Assigning { assignments, target: &plan.target, defaults, now, strictness: *strictness };
         let number = done.matched + 1;
-        let result = writer.update(table, key, &mut |image, out| {
-            let Some(image) = is_meant(image) else { return false };
+        let result = writer.update_or_keep(table, key, &mut |image, out| {
+            let Some(image) = is_meant(image) else { return RowUpdate::Skip };
             matched = true;
             let row = Assigned { image, others: &[], number };
-            assigning.change(&row, &context, warnings, out, outcome)
+            match assigning.change(&row, &context, warnings, out, outcome) {
+                true => RowUpdate::Change,
+                false => RowUpdate::Keep,
+            }
         });
         if let Some(error) = outcome.error.take().or(failure) {
             return Err(error);
