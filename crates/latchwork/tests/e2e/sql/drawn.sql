@@ -78,3 +78,7 @@ UPDATE q SET d = d / 3, v = 'x' WHERE id = 2;
 INSERT INTO q (id) VALUES (1) ON DUPLICATE KEY UPDATE v = TIMESTAMPDIFF(MONTH, '2000-01-01', '2024-03-01');
 UPDATE q SET v = CAST('abcdef' AS CHAR(3)) WHERE id = 1;
 SELECT id, d, v FROM q ORDER BY id;
+
+-- The kind of what STR_TO_DATE reads is that of a constant format; without one it is a moment.
+SELECT STR_TO_DATE('11:12:13.5', '%H:%i:%s.%f'), STR_TO_DATE('2024-01-02 11', '%Y-%m-%d %H'), STR_TO_DATE('x', 'x');
+SELECT STR_TO_DATE(t, f) FROM (SELECT '2024-01-02' AS t, '%Y-%m-%d' AS f UNION ALL SELECT '2024-01-02 3:04', '%Y-%m-%d %H:%i') d;

@@ -112,6 +112,30 @@ pub(super) enum Read {
     DateTime(DateTime),
 }
 
+impl Read {
+    /// As a date with a time, with so many digits after the point.
+    pub(super) fn as_moment(&self, fsp: u8) -> DateTime {
+        match *self {
+            Read::Date(date) => DateTime::at(date, 0, fsp),
+            Read::Time(time) => DateTime::at(Date { year: 0, month: 0, day: 0 }, time.micros, fsp),
+            Read::DateTime(moment) => DateTime { fsp, ..moment },
+        }
+    }
+}
+
+/// What a format has specifiers of.
+pub(super) struct Kinds {
+    pub date: bool,
+    pub time: bool,
+    pub micros: bool,
+}
+
+/// What a format of STR_TO_DATE reads.
+pub(super) fn kinds_of(format: &str) -> Kinds {
+    let has = |those: &str| specifiers(format).any(|specifier| those.contains(specifier));
+    Kinds { date: has("YymcMbdeDj"), time: has("HkhIlisSfprT"), micros: has("f") }
+}
+
 impl Parts {
     /// What they give together; `None` if one of them is out of its range.
     fn check(mut self, has_date: bool, has_time: bool, has_micros: bool) -> Option<Read> {
@@ -152,8 +176,7 @@ fn specifiers(format: &str) -> impl Iterator<Item = char> {
 /// Reads `text` by a format; `None` if it does not fit. A text may end before the format does.
 pub(super) fn str_to_date(text: &str, format: &str) -> Option<Read> {
     let mut parts = Parts::default();
-    let has = |those: &str| specifiers(format).any(|specifier| those.contains(specifier));
-    let (has_date, has_time, has_micros) = (has("YymcMbdeDj"), has("HkhIlisSfprT"), has("f"));
+    let Kinds { date: has_date, time: has_time, micros: has_micros } = kinds_of(format);
     let mut rest = text.trim_start();
     let mut characters = format.chars();
     while let Some(character) = characters.next() {

@@ -340,7 +340,7 @@ functions! {
         name: "str_to_date",
         arguments: "text, format",
         arity: 2..=2,
-        typing: |t| Ok(t.date_time(6, true)),
+        typing: |t| Ok(read_type(t)),
         evaluate: str_to_date,
         help: "Reads a text as the format of DATE_FORMAT says. Gives NULL with warning 1411 for a text \
                that does not match.",
@@ -483,6 +483,18 @@ fn time_format<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     Ok(new_text(format!("{sign}{text}"), arguments.context))
 }
 
+/// A date, a time or both, as the format says. Of a format that may change from row to row, both.
+fn read_type(typing: &Typing<'_>) -> Typed {
+    let Some(format) = typing.constant_text(1) else { return typing.date_time(6, true) };
+    let kinds = moment_text::kinds_of(&String::from_utf8_lossy(format));
+    let fsp = if kinds.micros { 6 } else { 0 };
+    match (kinds.date, kinds.time) {
+        (_, false) => typing.date(true),
+        (false, true) => typing.time(fsp, true),
+        (true, true) => typing.date_time(fsp, true),
+    }
+}
+
 fn str_to_date<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let (text, format) = (or_null!(arguments.text(0)?), or_null!(arguments.text(1)?));
     let (text, format) = (String::from_utf8_lossy(text), String::from_utf8_lossy(format));
@@ -494,6 +506,9 @@ fn str_to_date<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         moment_text::Read::Time(_) => true,
     };
     Ok(match moment_text::str_to_date(&text, &format).filter(is_allowed) {
+        Some(read) if arguments.call.class == Class::DateTime => {
+            ValueRef::DateTime(read.as_moment(arguments.call.decimals))
+        }
         Some(moment_text::Read::Date(date)) => ValueRef::Date(date),
         Some(moment_text::Read::Time(time)) => ValueRef::Time(time),
         Some(moment_text::Read::DateTime(moment)) => ValueRef::DateTime(moment),

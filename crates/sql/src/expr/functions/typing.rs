@@ -73,6 +73,14 @@ impl<'t> Typing<'t> {
         }
     }
 
+    /// The value of an argument that is a constant text.
+    pub(crate) fn constant_text(&self, index: usize) -> Option<&'t [u8]> {
+        match self.nodes.get(index) {
+            Some(Node::Constant(Value::Text(text) | Value::Binary(text))) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Text in the collation of the arguments.
     pub(crate) fn text(&self, chars: u32, nullable: bool) -> Typed {
         let typed = Typed::text(chars.min(CHARS_MAX), self.collation, nullable);

@@ -48,6 +48,13 @@ fn statements_that_differ_in_constants_have_one_shape() {
 }
 
 #[test]
+fn what_decides_a_type_is_part_of_the_shape() {
+    assert_eq!(shape("SELECT CAST(5 AS CHAR(3)), 6"), "SELECT CAST(<i> AS CHAR(3)), <i>");
+    assert_eq!(shape("SELECT STR_TO_DATE('1', '%d'), 6"), "SELECT STR_TO_DATE('1', '%d'), <i>");
+    assert_eq!(shape("SELECT str_to_date FROM t WHERE a = 1"), "SELECT str_to_date FROM t WHERE a = <i>");
+}
+
+#[test]
 fn kinds_are_part_of_the_shape() {
     assert_eq!(shape("WHERE a = 1"), "WHERE a = <i>");
     assert_eq!(shape("WHERE a = '1'"), "WHERE a = <t>");

@@ -20,7 +20,7 @@ pub(super) struct Keyword {
     pub(super) by: bool,
     /// Ends an ORDER BY or GROUP BY.
     pub(super) ends_by: bool,
-    /// Numbers in parentheses behind it belong to a type.
+    /// Literals in parentheses behind it decide a type.
     pub(super) is_type: bool,
 }
 
@@ -38,7 +38,7 @@ const BINARY: Keyword = Keyword { after: After::Value, is_type: true, ..VALUE };
 /// What the scanner must know about a word. `None` for a name.
 #[inline]
 pub(super) fn keyword(word: &[u8]) -> Option<Keyword> {
-    let mut lower = [0; 10];
+    let mut lower = [0; 11];
     let lower = lower.get_mut(..word.len())?;
     lower.copy_from_slice(word);
     lower.make_ascii_lowercase();
@@ -52,6 +52,8 @@ pub(super) fn keyword(word: &[u8]) -> Option<Keyword> {
         b"date" | b"time" | b"timestamp" | b"datetime" => TEMPORAL,
         b"decimal" | b"dec" | b"numeric" | b"char" | b"character" | b"nchar" | b"varchar" | b"varbinary"
         | b"float" | b"double" | b"signed" | b"unsigned" => TYPE,
+        // Its result is of the kind that its format names.
+        b"str_to_date" => TYPE,
         b"binary" => BINARY,
         b"select" | b"where" | b"and" | b"or" | b"not" | b"xor" | b"between" | b"like" | b"on" | b"when"
         | b"then" | b"else" | b"case" | b"set" | b"values" | b"value" | b"distinct" | b"all" | b"div"
