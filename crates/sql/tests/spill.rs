@@ -374,8 +374,12 @@ fn a_killed_statement_ends_at_any_operation_on_its_files() {
             *world.switch.lock().unwrap() = Switch { operations: 0, at, strike: Strike::Kill(interrupt) };
             match world.run(sql) {
                 Err(error) => assert_eq!(error.code(), 1317, "{sql}: {error}"),
-                // The statement was done but for its last rows.
-                Ok(lines) => assert!(lines == expected && at + 20 > operations, "{sql}: {at}, {operations}"),
+                // The statement was done but for its last rows. How many operations it takes depends on its
+                // hashes, which are others each time.
+                Ok(lines) => {
+                    let made = world.switch.lock().unwrap().operations;
+                    assert!(lines == expected && at + 20 > made, "{sql}: {at}, {made}");
+                }
             }
             assert_eq!(world.status("Memory_used"), 0, "{sql}");
         }
