@@ -318,15 +318,21 @@ impl Active {
     /// Takes back up to `count` of the newest changes above `mark`, and says so in the log: true if there are
     /// more.
     fn take_back_some(&mut self, core: &WriteCore, mark: Mark, count: usize) -> Result<bool> {
+        self.take_back_up_to(core, mark, count).map_err(|error| {
+            // A commit tries again, and fails if it cannot.
+            self.pending = Some(mark);
+            match error {
+                Error::Full => error,
+                Error::Corrupt { .. } if self.is_resumed => error,
+                error => give_up_undo(core, &error),
+            }
+        })
+    }
+
+    fn take_back_up_to(&mut self, core: &WriteCore, mark: Mark, count: usize) -> Result<bool> {
         for _ in 0..count {
-            match self.take_back_last(core, mark) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(Error::Full) => {
-                    self.pending = Some(mark);
-                    return Err(Error::Full);
-                }
-                Err(error) => return Err(error),
+            if !self.take_back_last(core, mark)? {
+                break;
             }
         }
         let reached = self.mark().max(mark);
@@ -347,11 +353,7 @@ impl Active {
         if changes.list.len() <= mark.0 {
             return Ok(false);
         }
-        let change = match changes.pop() {
-            Ok(Some(change)) => change,
-            Ok(None) => return Ok(false),
-            Err(error) => return Err(give_up_undo(core, &error)),
-        };
+        let Some(change) = changes.pop()? else { return Ok(false) };
         // One whose file is gone may have no table.
         let Some(Enlisted { table, file }) = changes.tables.get(change.table.index()).cloned() else {
             return Ok(true);
@@ -373,10 +375,7 @@ impl Active {
         }
         if let Err(error) = undone {
             changes.restore(change);
-            if matches!(error, Error::Full) || self.is_resumed && matches!(error, Error::Corrupt { .. }) {
-                return Err(error);
-            }
-            return Err(give_up_undo(core, &error));
+            return Err(error);
         }
         drop(changes);
         if let What::Row(change) = change.what
@@ -484,7 +483,7 @@ impl Active {
         }
         let is_more = self.take_back_some(core, Mark(0), count)?;
         if !is_more {
-            log::rolled_back(core, self.stamp())?;
+            log::rolled_back(core, self.stamp()).map_err(|error| give_up_undo(core, &error))?;
         }
         Ok(is_more)
     }
