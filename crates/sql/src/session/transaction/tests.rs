@@ -224,6 +224,27 @@ fn a_definition_waits_for_the_transactions_that_have_used_the_table() {
 }
 
 #[test]
+fn sessions_that_drop_a_database_if_it_exists_do_not_fail_because_another_was_first() {
+    let mut fixture = table();
+    for _ in 0..3 {
+        fixture.run("CREATE DATABASE other");
+        fixture.run("CREATE TABLE other.t (id INT PRIMARY KEY)");
+        fixture.run("BEGIN");
+        fixture.run("SELECT * FROM other.t");
+        let mut sessions = [other(&fixture, 8), other(&fixture, 9)];
+        std::thread::scope(|scope| {
+            let waiting = sessions.each_mut().map(|session| {
+                scope.spawn(|| run(session, "DROP DATABASE IF EXISTS other").map(drop).map_err(|e| e.code()))
+            });
+            // They find the database now, or only after the commit: neither is an error.
+            std::thread::sleep(Duration::from_millis(50));
+            fixture.run("COMMIT");
+            assert_eq!(waiting.map(|waiting| waiting.join().expect("no panic")), [Ok(()), Ok(())]);
+        });
+    }
+}
+
+#[test]
 fn lock_tables_keeps_others_out_and_its_end_lets_them_in() {
     let mut fixture = table();
     let mut second = other(&fixture, 8);

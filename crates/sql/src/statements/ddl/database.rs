@@ -78,38 +78,55 @@ pub(crate) fn drop_database(
             format!("Can't drop database '{name}'; database doesn't exist"),
         )
     };
-    let database = session.instance.database.clone();
-    let tables = match database.tables(&name) {
-        Ok(tables) => tables,
-        Err(Error::NoSuchDatabase) if if_exists => {
+    let dropped = match drop_with_tables(session, &name) {
+        Ok(dropped) => dropped,
+        Err(DropError::NoSuchDatabase) if if_exists => {
             let error = missing();
             session.state.warnings.note(error.kind, error.message);
             return session.done(0, String::new(), sink);
         }
-        Err(Error::NoSuchDatabase) => return Err(missing()),
-        Err(error) => return Err(error.into()),
+        Err(DropError::NoSuchDatabase) => return Err(missing()),
+        Err(DropError::Other(error)) => return Err(error),
     };
+    if session.state.database.as_deref() == Some(name.as_str()) {
+        session.state.database = None;
+    }
+    session.done(dropped, String::new(), sink)
+}
+
+enum DropError {
+    /// It was not there, or another session has dropped it meanwhile.
+    NoSuchDatabase,
+    Other(SqlError),
+}
+
+impl From<Error> for DropError {
+    fn from(error: Error) -> DropError {
+        match error {
+            Error::NoSuchDatabase => DropError::NoSuchDatabase,
+            error => DropError::Other(error.into()),
+        }
+    }
+}
+
+/// Gives the number of tables that it had.
+fn drop_with_tables(session: &mut Session, name: &str) -> Result<u64, DropError> {
+    let database = session.instance.database.clone();
+    let tables = database.tables(name)?;
     let instance = session.instance.clone();
     for table in &tables {
         let table_name = table.def().name.clone();
-        let _lock = match session.lock_definition(&instance.locks, &name, &table_name) {
+        let _lock = match session.lock_definition(&instance.locks, name, &table_name) {
             Ok((_, lock)) => lock,
             // Another session has dropped it meanwhile.
             Err(error) if error.kind == ErrorKind::NoSuchTable => continue,
-            Err(error) => return Err(error),
+            Err(error) => return Err(DropError::Other(error)),
         };
-        match database.drop_table(&name, &table_name) {
+        match database.drop_table(name, &table_name) {
             Ok(()) | Err(Error::NoSuchTable) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    match database.drop_database(&name) {
-        Ok(()) => {}
-        Err(Error::NoSuchDatabase) => return Err(missing()),
-        Err(error) => return Err(error.into()),
-    }
-    if session.state.database.as_deref() == Some(name.as_str()) {
-        session.state.database = None;
-    }
-    session.done(tables.len() as u64, String::new(), sink)
+    database.drop_database(name)?;
+    Ok(tables.len() as u64)
 }
