@@ -101,14 +101,23 @@ pub(crate) struct SpreadCounter {
 }
 
 impl SpreadCounter {
+    /// The calling thread's.
+    pub(crate) fn shard(&self) -> &AtomicU64 {
+        &self.shards[thread_number() % GATE_SHARDS]
+    }
+
+    pub(crate) fn total(&self, order: Ordering) -> u64 {
+        self.shards.iter().fold(0u64, |sum, shard| sum.wrapping_add(shard.load(order)))
+    }
+
     pub(crate) fn add(&self, delta: i64) {
         // ORDER: a sum of numbers; nothing is published through it.
-        self.shards[thread_number() % GATE_SHARDS].fetch_add(delta as u64, Ordering::Relaxed);
+        self.shard().fetch_add(delta as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn sum(&self) -> u64 {
         // ORDER: as in `add`.
-        let sum = self.shards.iter().fold(0u64, |sum, s| sum.wrapping_add(s.load(Ordering::Relaxed)));
+        let sum = self.total(Ordering::Relaxed);
         // Shards read one after the other may miss the addition to a subtraction seen.
         if sum as i64 >= 0 { sum } else { 0 }
     }

@@ -298,6 +298,8 @@ fn scattered_rows_are_read_from_the_device_once_and_scans_leave_them_there() {
     });
     assert!(changed.unwrap());
     statement.commit().unwrap();
+    // Once it is written, the scan drives the leaf out.
+    database.caches().flush_all().unwrap();
     let mut scan = table.scan(Reader::newest(), IndexId(0), KeyRange::all(), Direction::Forward);
     while scan.next_row().unwrap().is_some() {}
     drop(scan);

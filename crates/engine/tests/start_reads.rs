@@ -48,9 +48,12 @@ fn image(table: &latchwork_engine::Table, id: usize, bytes: usize) -> Vec<u8> {
     image
 }
 
-/// Fills a table, takes a checkpoint with everything on the device, has the machine stop, and counts what the
-/// next start reads.
-fn reads_of_a_start(fill: impl Fn(&Database, &latchwork_engine::Table)) -> u64 {
+/// Fills a table, takes a checkpoint with everything on the device, changes a little, has the machine stop,
+/// and counts what the next start reads, and what has been read once everything is purged.
+fn reads_of_a_start(
+    fill: impl Fn(&Database, &latchwork_engine::Table),
+    change: impl Fn(&Database, &latchwork_engine::Table),
+) -> (u64, u64) {
     let vfs = SimVfs::new();
     let database = open(Arc::new(vfs.clone()));
     database.create_database("d", b"").unwrap();
@@ -61,6 +64,7 @@ fn reads_of_a_start(fill: impl Fn(&Database, &latchwork_engine::Table)) -> u64 {
     database.checkpoint().unwrap();
     database.caches().flush_all().unwrap();
     database.checkpoint().unwrap();
+    change(&database, &table);
     drop((table, database));
     let left = vfs.crash(1);
     let counted = FaultyVfs::new(Arc::new(left.clone()));
@@ -69,10 +73,11 @@ fn reads_of_a_start(fill: impl Fn(&Database, &latchwork_engine::Table)) -> u64 {
     let mut row = Vec::new();
     assert!(database.table("d", "t").unwrap().get(Reader::newest(), &key(1), &mut row).unwrap());
     database.close().unwrap();
+    let reads_until_clean = counted.faults().count(Operation::Read);
     drop(database);
     let report = check(Path::new(DIR), Arc::new(left)).unwrap();
     assert!(report.is_clean(), "{report}");
-    reads
+    (reads, reads_until_clean)
 }
 
 fn key(id: u32) -> [u8; 4] {
@@ -80,8 +85,8 @@ fn key(id: u32) -> [u8; 4] {
 }
 
 fn assert_reads_stay(what: &str, fill: impl Fn(&Database, &latchwork_engine::Table, usize)) {
-    let few = reads_of_a_start(|database, table| fill(database, table, 50));
-    let many = reads_of_a_start(|database, table| fill(database, table, 800));
+    let (few, _) = reads_of_a_start(|database, table| fill(database, table, 50), |_, _| ());
+    let (many, _) = reads_of_a_start(|database, table| fill(database, table, 800), |_, _| ());
     assert!(many <= few + 10, "{what}: {few} reads with 50 rows and {many} with 800");
 }
 
@@ -119,4 +124,41 @@ fn a_start_after_a_crash_does_not_walk_files_that_had_an_index_built_or_dropped(
         }
         database.drop_index(table, "one").unwrap();
     });
+}
+
+#[test]
+fn after_a_crash_what_was_in_flight_is_purged_and_the_rest_of_the_table_is_not_read() {
+    let fill = |database: &Database, table: &latchwork_engine::Table, rows: usize| {
+        let mut images = KeyList::default();
+        (0..rows).for_each(|id| images.push(&image(table, id, 300)));
+        let mut statement = database.begin_write().unwrap();
+        statement.insert_many(table, &images).unwrap();
+        statement.commit().unwrap();
+        let parts = vec![KeyPart { column: 1, prefix_chars: Some(20), descending: false }];
+        database.create_index(table, IndexDef { name: "one".into(), unique: false, parts }).unwrap();
+    };
+    // Two rows are deleted, one gets another entry, and one transaction is open.
+    let change = |database: &Database, table: &latchwork_engine::Table| {
+        let mut open = database.session();
+        open.begin(latchwork_engine::Isolation::RepeatableRead).unwrap();
+        let mut statement = open.write().unwrap();
+        assert!(statement.delete(table, &key(5), &mut |_| true).unwrap());
+        statement.commit().unwrap();
+        let mut statement = database.begin_write().unwrap();
+        for id in 2..4 {
+            assert!(statement.delete(table, &key(id), &mut |_| true).unwrap());
+        }
+        let changed = statement.update(table, &key(4), &mut |_, out| {
+            let mut image = Vec::new();
+            table.row_codec().encode(&[ValueRef::Int(4), ValueRef::Binary(b"other")], &mut image);
+            out.extend_from_slice(&image);
+            true
+        });
+        assert!(changed.unwrap());
+        statement.commit().unwrap();
+        std::mem::forget(open);
+    };
+    let (_, few) = reads_of_a_start(|database, table| fill(database, table, 50), change);
+    let (_, many) = reads_of_a_start(|database, table| fill(database, table, 800), change);
+    assert!(many <= few + 20, "{few} reads with 50 rows and {many} with 800");
 }

@@ -34,7 +34,7 @@ impl Database {
         let tables: Vec<Arc<Table>> = self.all_tables();
         for table in tables {
             let space = &table.state().space;
-            match space.save(&table.numbers()).and_then(|()| space.end_doubt_if_idle()) {
+            match table.save_numbers().and_then(|()| space.end_doubt_if_idle()) {
                 // Dropped meanwhile; or its header is damaged, which keeps its numbers old, and must not keep
                 // the log of all the others.
                 Ok(()) | Err(Error::NoSuchTable | Error::Corrupt { .. }) => {}

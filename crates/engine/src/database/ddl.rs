@@ -159,7 +159,7 @@ impl Database {
         let (old_state, new_state) = (old.live_state()?, new.live_state()?);
         // The log names what was taken back or is to be purged there by the file's number, so the file keeps
         // it.
-        new_state.space.save(&new.numbers())?;
+        new.save_numbers()?;
         // Its rows were committed in many pieces. A snapshot taken in between would see some of them.
         let mut published = new_state.clone();
         published.set_since(self.newer_than_all_snapshots()?);
@@ -371,8 +371,7 @@ impl Database {
             self.remove_file(&new);
             return Err(error);
         }
-        table.set_state(new);
-        table.set_numbers(&TableNumbers::default());
+        table.begin_anew(new);
         self.remove_file(old);
         self.make_durable()
     }

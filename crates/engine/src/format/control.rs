@@ -20,12 +20,17 @@ const CONTROL_NEW_NAME: &str = "latchwork.control.new";
 const LOCK_NAME: &str = "latchwork.lock";
 const MAGIC: u64 = u64::from_le_bytes(*b"LATCHWK\x01");
 /// The format of the whole directory.
-const FORMAT: u32 = 3;
-/// The oldest that is read. It has one page size for all tables; a start makes it the newest.
+const FORMAT: u32 = 4;
+/// The oldest that is read. It has one page size for all tables; a start makes it the newest. In format 3
+/// the log does not list what is to be purged, and checkpoints do not say that it does
+/// ([`NextIds::lists_garbage`]).
 const FORMAT_OLDEST: u32 = 2;
 const BYTES: usize = 64;
 const CHECKSUM_AT: usize = 60;
 const _: () = assert!(CHECKSUM_AT + 4 == BYTES);
+
+/// In a checkpoint's fourth word.
+const LISTS_GARBAGE: u64 = 1;
 
 /// The first id that tables and their files get; file 1 is the catalogue.
 const FILE_FIRST: u32 = 2;
@@ -48,8 +53,14 @@ impl NextIds {
     /// What a checkpoint keeps for the engine.
     pub(crate) fn to_words(self) -> [u64; OWNER_WORDS] {
         let mut words = [0; OWNER_WORDS];
-        words[..3].copy_from_slice(&[self.file.into(), self.table.into(), self.stamp]);
+        words[..4].copy_from_slice(&[self.file.into(), self.table.into(), self.stamp, LISTS_GARBAGE]);
         words
+    }
+
+    /// Whether the log behind a checkpoint lists what is to be purged, but for tables whose headers say
+    /// that it does not.
+    pub(crate) fn lists_garbage(words: &[u64; OWNER_WORDS]) -> bool {
+        words[3] == LISTS_GARBAGE
     }
 
     pub(crate) fn from_words(words: &[u64; OWNER_WORDS]) -> NextIds {

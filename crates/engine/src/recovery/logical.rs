@@ -4,6 +4,7 @@
 //! transactions that had not ended are taken back, newest first, as their sessions would have done. Undoing
 //! what has been undone already, or was never done, changes nothing: so it may be cut short and begun anew.
 
+use super::leftovers::{Leftover, Leftovers};
 use crate::format::file_header::Counters;
 use crate::format::overflow::Reference;
 use crate::format::row::chain_of;
@@ -14,7 +15,7 @@ use crate::write::changes::ChangeList;
 use crate::write::core::WriteCore;
 use crate::write::log::{self, Record};
 use crate::write::scratch::Place;
-use crate::write::undo::{Change, Enlistment, Restore, What};
+use crate::write::undo::{Change, Enlistment, Restore, RowChange, What};
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, Lsn, PageNo, Stamp};
@@ -27,6 +28,8 @@ pub(crate) struct Logical {
     scratch: Place,
     /// Those that have not ended.
     under_way: BTreeMap<u64, Unfinished>,
+    /// What transactions have left that committed. The former life may have purged it.
+    garbage: Leftovers,
     /// Overflow pages that were to go, for their transactions have committed: by file and number.
     chains: BTreeMap<(FileId, u64), Reference>,
     counters: BTreeMap<FileId, Counters>,
@@ -46,9 +49,11 @@ struct Unfinished {
 }
 
 impl Logical {
-    /// `scratch`: where the changes of large transactions go.
-    pub(crate) fn new(scratch: Place) -> Logical {
+    /// `scratch`: where the changes of large transactions go. `is_listed`: the log has what is not purged, or
+    /// headers say that it does not.
+    pub(crate) fn new(scratch: Place, is_listed: bool) -> Logical {
         Logical {
+            garbage: Leftovers::new(&scratch, is_listed),
             scratch,
             under_way: BTreeMap::new(),
             chains: BTreeMap::new(),
@@ -74,25 +79,29 @@ impl Logical {
             }
             Record::Undone { stamp, number } => {
                 if let Some(unfinished) = self.under_way.get_mut(&stamp.0) {
-                    unfinished.changes.truncate(number as usize)?;
+                    unfinished.undo(stamp, number as usize, &mut self.garbage)?;
                 }
             }
             Record::Committed { stamp } => {
-                let Some(Unfinished { files, changes, .. }) = self.under_way.remove(&stamp.0) else {
-                    return Ok(());
-                };
-                changes.each_chain(&mut |table, old| {
-                    if let Some(chain) = chain_of(old) {
-                        self.chains.insert((files[table.index()], chain.chain), chain);
-                    }
-                })?;
+                if let Some(unfinished) = self.under_way.remove(&stamp.0) {
+                    unfinished.commit(stamp, &mut self.garbage, &mut self.chains)?;
+                }
             }
             Record::RolledBack { stamp } => {
-                self.under_way.remove(&stamp.0);
+                if let Some(mut unfinished) = self.under_way.remove(&stamp.0) {
+                    unfinished.undo(stamp, 0, &mut self.garbage)?;
+                }
             }
             Record::Chain { file, chain, .. } => {
                 self.touched.insert(file);
                 self.chains.insert((file, chain.chain), chain);
+            }
+            Record::Garbage { stamp, file, has_chain, key, old } => {
+                self.touched.insert(file);
+                if let Some(chain) = chain_of(&old).filter(|_| has_chain) {
+                    self.chains.insert((file, chain.chain), chain);
+                }
+                self.garbage.push(Leftover { stamp, file, logged: place.start, key: &key, old: &old });
             }
         }
         Ok(())
@@ -129,6 +138,7 @@ impl Logical {
         at_once_max: usize,
     ) -> Result<Vec<(Arc<Table>, Error)>> {
         let mut damaged = Vec::new();
+        let mut garbage = self.garbage;
         let mut tables: BTreeMap<FileId, Arc<Table>> =
             tables.into_iter().map(|table| (table.state().space.file_id(), table)).collect();
         for (file, counters) in &self.counters {
@@ -136,20 +146,22 @@ impl Logical {
                 table.raise_counters(*counters);
             }
         }
-        let mut later = BTreeSet::new();
         for (stamp, mut unfinished) in self.under_way {
             let transaction = core.transactions.resume(Stamp(stamp));
             let is_small = unfinished.changes.len() <= at_once_max;
-            if is_small && unfinished.take_back(core, Stamp(stamp), &mut tables, &mut damaged)? {
+            if is_small
+                && unfinished.take_back(core, Stamp(stamp), &mut tables, &mut damaged, &mut garbage)?
+            {
                 log::rolled_back(core, Stamp(stamp))?;
                 transaction.roll_back();
                 continue;
             }
             let Unfinished { from, files, changes } = unfinished;
             let of_files: Vec<_> = files.iter().map(|file| tables.get(file).cloned()).collect();
-            later.extend(files.into_iter().filter(|file| tables.contains_key(file)));
             core.rollbacks.add(Active::resume(core, transaction, from, &of_files, changes)?);
         }
+        // Before the chains go: rows as they were may lie there.
+        let is_listed = garbage.purge_or_queue(core, &tables)?;
         let mut free: BTreeMap<FileId, (u32, BTreeSet<PageNo>)> = BTreeMap::new();
         for ((file, _), chain) in &self.chains {
             if let Some(table) = tables.get(file) {
@@ -160,13 +172,11 @@ impl Logical {
                 free_chain(table, *chain, |page| page.0 < *pages && !free.contains(&page))?;
             }
         }
-        // What has a change that is still to be taken back is swept after that.
-        for file in self.touched.difference(&later) {
-            if let Some(table) = tables.get(file) {
-                // Deleted rows and old index entries, which nobody has a list of any more.
-                table.add_garbage(1);
-                core.purge.sweep(table.clone());
+        for table in self.touched.iter().filter_map(|file| tables.get(file)) {
+            if !is_listed {
+                core.purge.sweep_unlisted(table);
             }
+            table.correct_rows()?;
         }
         Ok(damaged)
     }
@@ -194,6 +204,50 @@ impl Unfinished {
         Ok(())
     }
 
+    /// Its changes from number `len` on have been taken back.
+    fn undo(&mut self, stamp: Stamp, len: usize, garbage: &mut Leftovers) -> Result<()> {
+        while self.changes.len() > len
+            && let Some(change) = self.changes.pop()?
+        {
+            self.put_back_deleted(stamp, &change, garbage);
+        }
+        Ok(())
+    }
+
+    /// Before the change the row was one that another transaction had deleted. Purge may have come by
+    /// meanwhile and left it.
+    fn put_back_deleted(&self, stamp: Stamp, change: &Change, garbage: &mut Leftovers) {
+        if let What::Row(row) = &change.what
+            && let Some((header, old)) = row.deleted_before()
+            && header.stamp() != stamp
+        {
+            let file = self.files[change.table.index()];
+            let (stamp, logged) = (header.stamp(), self.from);
+            garbage.push(Leftover { stamp, file, logged, key: &row.key, old: &old });
+        }
+    }
+
+    /// It has committed.
+    fn commit(
+        self,
+        stamp: Stamp,
+        garbage: &mut Leftovers,
+        chains: &mut BTreeMap<(FileId, u64), Reference>,
+    ) -> Result<()> {
+        let Unfinished { from, files, changes } = self;
+        for batch in changes.into_batches() {
+            for Change { table, what, .. } in batch? {
+                let What::Row(RowChange { key, old: Some(old), leaves_chain, .. }) = what else { continue };
+                let file = files[table.index()];
+                if let Some(chain) = chain_of(&old).filter(|_| leaves_chain) {
+                    chains.insert((file, chain.chain), chain);
+                }
+                garbage.push(Leftover { stamp, file, logged: from, key: &key, old: &old });
+            }
+        }
+        Ok(())
+    }
+
     /// Takes its changes back, as far as it can; false if the disk is too full for the rest.
     fn take_back(
         &mut self,
@@ -201,12 +255,13 @@ impl Unfinished {
         stamp: Stamp,
         tables: &mut BTreeMap<FileId, Arc<Table>>,
         damaged: &mut Vec<(Arc<Table>, Error)>,
+        garbage: &mut Leftovers,
     ) -> Result<bool> {
         while let Some(change) = self.changes.pop()? {
             let file = self.files[change.table.index()];
             let Some(table) = tables.get(&file) else { continue };
             match core.journal.prepare_to_undo().and_then(|()| take_back(table, stamp, &change.what)) {
-                Ok(()) => {}
+                Ok(()) => self.put_back_deleted(stamp, &change, garbage),
                 Err(Error::Full) => {
                     self.changes.push(change);
                     return Ok(false);

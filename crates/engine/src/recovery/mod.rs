@@ -11,6 +11,7 @@
 //! stays until the end. After a clean shutdown there is nothing behind the checkpoint, and only the first
 //! step is left.
 
+mod leftovers;
 mod logical;
 
 #[cfg(test)]
@@ -155,7 +156,7 @@ pub(crate) fn redo(
         files: BTreeMap::new(),
         redone: Redone {
             next: NextIds::from_words(&start.checkpoint.owner),
-            logical: Logical::new(scratch),
+            logical: Logical::new(scratch, NextIds::lists_garbage(&start.checkpoint.owner)),
             broken: BTreeMap::new(),
         },
     };

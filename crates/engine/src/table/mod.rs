@@ -1,6 +1,7 @@
 //! Tables: rows in a clustered index, secondary indexes that lead to them.
 
 pub(crate) mod core;
+mod garbage;
 pub(crate) mod integers;
 pub(crate) mod lookup;
 pub(crate) mod scan;
@@ -22,11 +23,17 @@ use crate::visibility::{Reader, Sight};
 use crate::{Error, Result, work};
 use base::phases;
 use base::sync::atomic::{AtomicU64, Ordering};
-use base::sync::{Arc, RwLock, Weak};
+use base::sync::{Arc, Mutex, RwLock, Weak};
 use base::{IndexId, TableId};
+use garbage::GarbageCount;
 use lookup::OneCell;
 use state::{States, TableState};
 use types::{KeyCodec, RowCodec, RowView};
+
+/// How far a guess from the shape of an index may be off.
+const ROWS_FACTOR: u64 = 3;
+
+base::latch_class!(pub SavingLatch, "numbers of a table");
 
 /// A table. Sessions share it; it stays valid while its definition changes.
 #[derive(Debug)]
@@ -40,9 +47,11 @@ pub struct Table {
     /// A change of rows passes it. A change of the definition closes it.
     pub(crate) gate: Gate,
     rows: SpreadCounter,
-    /// Deleted rows and old index entries that purge has not removed yet, and one for ever if a crash may
-    /// have left some.
-    garbage: SpreadCounter,
+    /// Deleted rows and old index entries that purge has not removed yet, and one for each sweep that is to
+    /// come.
+    garbage: GarbageCount,
+    /// Held while the header gets the numbers.
+    saving: Mutex<(), SavingLatch>,
     /// What ANALYZE TABLE has found; `None` before that, and once the definition has changed.
     statistics: RwLock<Option<Arc<Statistics>>>,
     next_auto_increment: AtomicU64,
@@ -106,7 +115,8 @@ impl Table {
                 states: States::new(state),
                 gate: Gate::default(),
                 rows: SpreadCounter::default(),
-                garbage: SpreadCounter::default(),
+                garbage: GarbageCount::default(),
+                saving: Mutex::default(),
                 statistics: RwLock::default(),
                 next_auto_increment: AtomicU64::new(1),
                 next_row_id: AtomicU64::new(1),
@@ -326,11 +336,48 @@ impl Table {
     /// Deleted rows and old index entries that are still there. While there are none, index entries can be
     /// believed without a look at their rows.
     pub(crate) fn garbage(&self) -> u64 {
-        self.garbage.sum()
+        self.garbage.left()
     }
 
-    pub(crate) fn add_garbage(&self, delta: i64) {
-        self.garbage.add(delta);
+    /// To be called before the transaction ends that leaves it.
+    pub(crate) fn add_garbage(&self, count: u64) {
+        self.garbage.come(count);
+    }
+
+    pub(crate) fn remove_garbage(&self, count: u64) {
+        self.garbage.go(count);
+    }
+
+    /// The log will not list something that counts as garbage. The header must say so before a checkpoint
+    /// gives up a part of the log that lists it now ([`Table::save_numbers`]).
+    pub(crate) fn set_unlisted(&self) {
+        self.garbage.set_unlisted();
+    }
+
+    /// Whether the header says, or will with the next checkpoint, that the log does not list all garbage.
+    /// Asked behind a fence by whoever knows of some.
+    pub(crate) fn is_unlisted(&self) -> bool {
+        self.garbage.is_unlisted()
+    }
+
+    /// Puts the numbers into the file's header.
+    ///
+    /// # Errors
+    /// Those of changes of pages; [`Error::Corrupt`] of the header: it stays as it is.
+    pub(crate) fn save_numbers(&self) -> Result<()> {
+        let _saving = self.saving.lock();
+        self.garbage.settle();
+        self.state().space.save(&self.numbers())
+    }
+
+    /// Corrects the number of rows after a crash, if it is far from what the clustered index looks like.
+    pub(crate) fn correct_rows(&self) -> Result<()> {
+        let guess = self.state().indexes[0].tree.estimate(&[], None)?;
+        let known = self.row_count();
+        if known < guess / ROWS_FACTOR || known / ROWS_FACTOR > guess {
+            self.set_rows(guess);
+        }
+        Ok(())
     }
 
     /// Corrects the estimate.
@@ -403,7 +450,7 @@ impl Table {
             // ORDER: nobody changes the table meanwhile.
             next_row_id: self.next_row_id.load(Ordering::Relaxed),
             next_chain: self.next_chain.load(Ordering::Relaxed),
-            garbage: self.garbage(),
+            garbage: u64::from(self.garbage.is_unlisted()),
         }
     }
 
@@ -425,10 +472,17 @@ impl Table {
         self.next_chain.fetch_max(counters.next_chain, Ordering::Relaxed);
     }
 
+    /// Begins anew with an empty file. The table's gate is closed.
+    pub(crate) fn begin_anew(&self, state: TableState) {
+        let _saving = self.saving.lock();
+        self.set_state(state);
+        self.set_numbers(&TableNumbers::default());
+    }
+
     /// Nobody else uses the table meanwhile.
-    pub(crate) fn set_numbers(&self, numbers: &TableNumbers) {
+    fn set_numbers(&self, numbers: &TableNumbers) {
         self.rows.set(numbers.rows);
-        self.garbage.set(numbers.garbage.min(1));
+        self.garbage.set(numbers.garbage.min(1), numbers.garbage > 0);
         // ORDER: nobody else uses the table meanwhile.
         self.next_auto_increment.store(numbers.next_auto_increment, Ordering::Relaxed);
         self.next_row_id.store(numbers.next_row_id, Ordering::Relaxed);

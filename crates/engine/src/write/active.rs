@@ -36,9 +36,6 @@ pub(crate) struct Active {
     pub snapshot: Option<Snapshot>,
     /// What lies above this mark was to be taken back, and could not be on a full disk.
     pending: Option<Mark>,
-    /// Something may be left in these tables when changes have been taken back: they are swept at the end,
-    /// and count it as garbage until then.
-    remains: Vec<Arc<Table>>,
     /// A start found it in the log.
     is_resumed: bool,
     /// It locks the ranges of keys that it reads.
@@ -68,7 +65,6 @@ impl Active {
             has_absent: false,
             snapshot: None,
             pending: None,
-            remains: Vec::new(),
             is_resumed: false,
             locks_ranges: false,
             deletions: 0,
@@ -256,7 +252,7 @@ impl Active {
         if let Some(Change { table, what: What::Row(change), .. }) = changes.pop()? {
             let Enlisted { table, file } = &changes.tables[table.index()];
             if change.leaves_garbage {
-                table.add_garbage(-1);
+                table.remove_garbage(1);
             }
             if change.has_version {
                 self.transaction.take_back_version(u64::from(file.0), &change.key);
@@ -363,26 +359,21 @@ impl Active {
             return Ok(true);
         }
         let mut undone = undo_change(&mut self.transaction, &table, &change.what, self.is_resumed);
-        let has_failed = undone.is_err();
         while matches!(undone, Err(Error::Full)) && core.journal.give_reserve() {
             undone = undo_change(&mut self.transaction, &table, &change.what, self.is_resumed);
-        }
-        if has_failed && !self.remains.iter().any(|known| known.id() == table.id()) {
-            // It may have been taken back in part: the row is as it was, and the next attempt leaves it
-            // alone.
-            table.add_garbage(1);
-            self.remains.push(table.clone());
         }
         if let Err(error) = undone {
             changes.restore(change);
             return Err(error);
         }
+        let from = changes.from;
         drop(changes);
         if let What::Row(change) = change.what
             && let Some((header, cell)) = change.deleted_before()
             && header.stamp() != self.transaction.id()
         {
-            // Purge may have come by meanwhile and found the row there.
+            // Purge may have come by meanwhile and found the row there. A start finds it in this
+            // transaction's record.
             table.add_garbage(1);
             let garbage = Garbage {
                 table: table.clone(),
@@ -390,7 +381,8 @@ impl Active {
                 key: change.key,
                 old: cell,
                 stamp: header.stamp(),
-                chain: None,
+                has_chain: false,
+                logged: from.unwrap_or_default(),
                 is_counted: true,
             };
             core.purge.add(Vec::new(), vec![garbage]);
@@ -446,7 +438,6 @@ impl Active {
             false => Block::of_changes(spilled, &Arc::from(tables.as_slice()), stamp, from),
         };
         self.transaction.commit();
-        self.remains.into_iter().for_each(|table| core.purge.sweep(table));
         // A checkpoint asks for transactions under way first, then for what is to be purged.
         core.purge.add(blocks, garbage);
         core.under_way.end(stamp);
@@ -494,7 +485,6 @@ impl Active {
         self.end_locks_without_rows(core);
         self.undo.lock().unreserve(core);
         self.transaction.roll_back();
-        self.remains.into_iter().for_each(|table| core.purge.sweep(table));
         core.under_way.end(stamp);
     }
 
@@ -538,11 +528,6 @@ impl Active {
             batch?.into_iter().try_for_each(|change| active.resume_change(core, tables, change))?;
         }
         let mut changes = active.undo.lock();
-        for Enlisted { table, .. } in &changes.tables {
-            // Its sweep has to wait until no change is left that another start would find in the log.
-            table.add_garbage(1);
-            active.remains.push(table.clone());
-        }
         changes.from = Some(from);
         core.under_way.begin(stamp, from, active.undo.clone());
         drop(changes);
@@ -577,7 +562,11 @@ impl Active {
                 change.has_version = true;
             }
         }
-        changes.restore(Change { table, ..Change::logged(what) });
+        let change = Change { table, ..Change::logged(what) };
+        if change.leaves_garbage() {
+            changes.tables[table.index()].table.add_garbage(1);
+        }
+        changes.restore(change);
         Ok(())
     }
 }

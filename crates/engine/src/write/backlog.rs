@@ -16,6 +16,11 @@
 //!
 //! `table` counts the tables of the block, which are in memory. Flag 1: counted; flag 2: has a chain. Blocks
 //! of a transaction's changes are as in [`super::changes`].
+//!
+//! After a crash the log says what was to be purged: the records of the transactions that left it, or those
+//! that a checkpoint has logged again. Where that would be too much of the log, a checkpoint has the
+//! headers of the tables say that the log does not list all of their garbage ([`Table::set_unlisted`]).
+//! Then a start sweeps them, and the log need not keep anything for their items but chains.
 
 use super::changes::Spilled;
 use super::scratch::{BLOCK_BYTES, Piece, Scratch, changed};
@@ -34,9 +39,10 @@ const ITEM_OVERHEAD: u64 = 128;
 /// Items that stay in front when the others go to files.
 const FRONT_ITEMS: usize = if cfg!(test) { 8 } else { 1_024 };
 
-/// About what a record of a chain takes in the log. Chains are logged again when the log has grown by as
-/// much as all of them take since the first was logged: so this makes no more than half of what is logged.
-const CHAIN_RECORD_BYTES: u64 = 64;
+/// About what a record of an item takes in the log besides its key and its cell. Items are logged again
+/// when the log has grown by as much as all of them take since the first was logged: so this makes no more
+/// than half of what is logged.
+const RECORD_BYTES: u64 = 64;
 
 /// A row that some transaction has changed, as it was before.
 #[derive(Debug)]
@@ -47,8 +53,10 @@ pub(crate) struct Garbage {
     pub old: Arc<[u8]>,
     /// The transaction that changed it.
     pub stamp: Stamp,
-    /// The overflow pages of `old` go with it. After a crash the log says so, from here on at the earliest.
-    pub chain: Option<Lsn>,
+    /// The overflow pages of `old` go with it.
+    pub has_chain: bool,
+    /// The log has it from here on at the earliest.
+    pub logged: Lsn,
     /// It counts in [`Table::garbage`].
     pub is_counted: bool,
 }
@@ -57,6 +65,27 @@ impl Garbage {
     /// Bytes that it takes in memory.
     pub(crate) fn bytes(&self) -> u64 {
         ITEM_OVERHEAD + (self.key.len() + self.old.len()) as u64
+    }
+
+    /// A start needs what the log says of it. To be asked behind a fence: see [`Purge::oldest_needed`].
+    ///
+    /// [`Purge::oldest_needed`]: super::purge::Purge::oldest_needed
+    pub(crate) fn needs_log(&self) -> bool {
+        self.has_chain || self.is_listed()
+    }
+
+    /// The log lists it, and not its chain alone.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.is_counted && !self.table.is_unlisted()
+    }
+
+    /// About what it takes in the log.
+    fn log_bytes(&self) -> u64 {
+        match (self.is_listed(), self.has_chain) {
+            (true, _) => RECORD_BYTES + (self.key.len() + self.old.len()) as u64,
+            (false, true) => RECORD_BYTES,
+            (false, false) => 0,
+        }
     }
 }
 
@@ -77,12 +106,21 @@ pub(crate) struct Backlog {
 pub(crate) struct Block {
     content: Content,
     pub items: usize,
-    /// The log says of its chains from here on at the earliest that they are to be freed.
-    chain: Option<Lsn>,
+    /// The log has its items from here on at the earliest.
+    logged: Lsn,
     /// About what they take in the log.
-    chain_bytes: u64,
-    /// Its tables, with how often each counts in [`Table::garbage`] because of this block.
-    pub tables: Vec<(Arc<Table>, i64)>,
+    log_bytes: u64,
+    has_chains: bool,
+    pub tables: Vec<BlockTable>,
+}
+
+/// A table that a block has items of.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockTable {
+    pub table: Arc<Table>,
+    pub file: FileId,
+    /// How often it counts in [`Table::garbage`] because of the block.
+    pub counted: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -102,6 +140,11 @@ pub(crate) enum Next {
 }
 
 impl Backlog {
+    /// Empties it. The log still needs all that was in it.
+    pub(crate) fn forget(&mut self) {
+        *self = Backlog { in_hand: Some(Lsn::default()), ..Backlog::default() };
+    }
+
     pub(crate) fn add(&mut self, blocks: Vec<Block>, garbage: Vec<Garbage>) {
         if !blocks.is_empty() && self.spilled.is_empty() {
             self.front.append(&mut self.back);
@@ -126,12 +169,12 @@ impl Backlog {
     pub(crate) fn next(&mut self) -> Next {
         self.in_hand = None;
         if let Some(garbage) = self.front.pop_front() {
-            self.in_hand = garbage.chain;
+            self.in_hand = garbage.needs_log().then_some(garbage.logged);
             return Next::Item(garbage);
         }
         match self.spilled.pop_front() {
             Some(block) => {
-                self.in_hand = block.chain;
+                self.in_hand = block.needs_log().then_some(block.logged);
                 Next::Read(block)
             }
             None => Next::Nothing,
@@ -180,7 +223,7 @@ impl Backlog {
         });
         let Some(last) = full else { return Vec::new() };
         let items: Vec<Garbage> = self.back.drain(..=last).collect();
-        self.in_hand = items.iter().filter_map(|garbage| garbage.chain).min();
+        self.in_hand = oldest(items.iter());
         items
     }
 
@@ -203,52 +246,69 @@ impl Backlog {
 
     /// The first record in the log that says what is still to be purged.
     pub(crate) fn oldest_needed(&mut self) -> Option<Lsn> {
-        let of_blocks = self.spilled.iter().filter_map(|block| block.chain).min();
+        let blocks = self.spilled.iter().filter(|block| block.needs_log());
+        let of_blocks = blocks.map(|block| block.logged).min();
         let in_hand = self.in_hand;
-        self.in_memory().filter_map(|garbage| garbage.chain).chain(of_blocks).chain(in_hand).min()
+        oldest(self.in_memory().map(|garbage| &*garbage)).into_iter().chain(of_blocks).chain(in_hand).min()
     }
 
-    /// About what all its chains take in the log.
-    pub(crate) fn chain_bytes(&mut self) -> u64 {
-        let of_blocks: u64 = self.spilled.iter().map(|block| block.chain_bytes).sum();
-        let in_memory = self.in_memory().filter(|garbage| garbage.chain.is_some()).count() as u64;
-        of_blocks + in_memory * CHAIN_RECORD_BYTES
+    /// About what all of it takes in the log.
+    pub(crate) fn log_bytes(&mut self) -> u64 {
+        let blocks = self.spilled.iter().filter(|block| block.needs_log());
+        let of_blocks: u64 = blocks.map(|block| block.log_bytes).sum();
+        of_blocks + self.in_memory().map(|garbage| garbage.log_bytes()).sum::<u64>()
     }
 
-    /// The blocks whose chains have their records at or below `below`.
-    pub(crate) fn blocks_with_chains(&self, below: Lsn) -> Vec<Block> {
+    /// The tables whose items the log lists at or below `below`.
+    pub(crate) fn listed(&mut self, below: Lsn) -> Vec<Arc<Table>> {
+        let mut tables: BTreeMap<TableId, Arc<Table>> = BTreeMap::new();
+        for garbage in self.in_memory().filter(|garbage| garbage.logged <= below && garbage.is_listed()) {
+            tables.entry(garbage.table.id()).or_insert_with(|| garbage.table.clone());
+        }
+        for block in self.spilled.iter().filter(|block| block.logged <= below) {
+            for table in block.listed() {
+                tables.entry(table.id()).or_insert_with(|| table.clone());
+            }
+        }
+        tables.into_values().collect()
+    }
+
+    /// The blocks that have their records at or below `below`.
+    pub(crate) fn blocks_logged(&self, below: Lsn) -> Vec<Block> {
         let blocks = self.spilled.iter();
-        blocks.filter(|block| block.chain.is_some_and(|from| from <= below)).cloned().collect()
+        blocks.filter(|block| block.logged <= below && block.needs_log()).cloned().collect()
     }
 
-    /// The chains of a block have been logged again from `position` on.
+    /// A block has been logged again from `position` on.
     pub(crate) fn logged_again(&mut self, block: &Block, position: Lsn) {
         if let Some(block) = self.spilled.iter_mut().find(|other| other.is_same(block)) {
-            block.chain = Some(position);
+            block.logged = position;
         }
     }
 
-    /// The items in memory whose chains have their records at or below `below`.
-    pub(crate) fn with_chains(&mut self, below: Lsn) -> impl Iterator<Item = &mut Garbage> {
-        self.in_memory().filter(move |garbage| garbage.chain.is_some_and(|from| from <= below))
+    /// The items in memory that have their records at or below `below`.
+    pub(crate) fn logged(&mut self, below: Lsn) -> impl Iterator<Item = &mut Garbage> {
+        self.in_memory().filter(move |garbage| garbage.logged <= below && garbage.needs_log())
     }
+}
+
+fn oldest<'g>(items: impl Iterator<Item = &'g Garbage>) -> Option<Lsn> {
+    items.filter(|garbage| garbage.needs_log()).map(|garbage| garbage.logged).min()
 }
 
 impl Block {
     pub(crate) fn write(items: &[Garbage], scratch: &Scratch) -> Result<Block> {
         let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize + (BLOCK_BYTES as usize >> 2));
-        let mut tables: Vec<(Arc<Table>, i64)> = Vec::new();
-        let mut chains = 0;
+        let mut tables: Vec<BlockTable> = Vec::new();
         for garbage in items {
-            let number = place_of(&mut tables, &garbage.table);
+            let number = place_of(&mut tables, &garbage.table, garbage.file);
             let mut flags = 0;
             if garbage.is_counted {
                 flags |= COUNTED;
-                tables[number].1 += 1;
+                tables[number].counted += 1;
             }
-            if garbage.chain.is_some() {
+            if garbage.has_chain {
                 flags |= HAS_CHAIN;
-                chains += 1;
             }
             bytes.extend_from_slice(&(garbage.key.len() as u32).to_le_bytes());
             bytes.extend_from_slice(&(garbage.old.len() as u32).to_le_bytes());
@@ -260,9 +320,14 @@ impl Block {
             bytes.extend_from_slice(&garbage.key);
             bytes.extend_from_slice(&garbage.old);
         }
-        let content = Content::Items(scratch.write(&bytes)?);
-        let chain = items.iter().filter_map(|garbage| garbage.chain).min();
-        Ok(Block { content, items: items.len(), chain, chain_bytes: chains * CHAIN_RECORD_BYTES, tables })
+        Ok(Block {
+            content: Content::Items(scratch.write(&bytes)?),
+            items: items.len(),
+            logged: items.iter().map(|garbage| garbage.logged).min().unwrap_or_default(),
+            log_bytes: items.iter().map(Garbage::log_bytes).sum(),
+            has_chains: items.iter().any(|garbage| garbage.has_chain),
+            tables,
+        })
     }
 
     /// What of a transaction's changes is in files when it commits, without those that leave nothing to do.
@@ -277,13 +342,15 @@ impl Block {
         let block = |changes: Spilled| {
             let mut tables = Vec::new();
             for (table, counted) in &changes.counted {
-                let place = place_of(&mut tables, &enlisted[table.index()].table);
-                tables[place].1 += counted;
+                let Enlisted { table, file } = &enlisted[table.index()];
+                let place = place_of(&mut tables, table, *file);
+                tables[place].counted += counted;
             }
             Block {
                 items: changes.garbage,
-                chain: (changes.chains > 0).then_some(from),
-                chain_bytes: changes.chains * CHAIN_RECORD_BYTES,
+                logged: from,
+                log_bytes: changes.bytes() + changes.garbage as u64 * RECORD_BYTES,
+                has_chains: changes.chains > 0,
                 tables,
                 content: Content::Changes(changes, stamp, enlisted.clone()),
             }
@@ -292,7 +359,18 @@ impl Block {
     }
 
     pub(crate) fn has_chains(&self) -> bool {
-        self.chain.is_some()
+        self.has_chains
+    }
+
+    /// As [`Garbage::needs_log`], of its items.
+    fn needs_log(&self) -> bool {
+        self.has_chains || self.listed().next().is_some()
+    }
+
+    /// The tables whose items the log lists.
+    fn listed(&self) -> impl Iterator<Item = &Arc<Table>> {
+        let counted = self.tables.iter().filter(|BlockTable { counted, .. }| *counted > 0);
+        counted.map(|BlockTable { table, .. }| table).filter(|table| !table.is_unlisted())
     }
 
     fn is_same(&self, other: &Block) -> bool {
@@ -311,8 +389,7 @@ impl Block {
         match &self.content {
             Content::Items(piece) => Ok(self.parse(&piece.read()?).ok_or_else(changed)?),
             Content::Changes(changes, stamp, tables) => {
-                let chain = self.chain.unwrap_or_default();
-                let garbage = |change| garbage_of(tables, change, *stamp, chain);
+                let garbage = |change| garbage_of(tables, change, *stamp, self.logged);
                 Ok(changes.read()?.into_iter().filter_map(garbage).collect())
             }
         }
@@ -327,7 +404,7 @@ impl Block {
             let half = |at: usize| u16::from_le_bytes(header[at..at + 2].try_into().expect("two bytes"));
             let (key, after) = after.split_at_checked(word(0) as usize)?;
             let (old, after) = after.split_at_checked(word(4) as usize)?;
-            let (table, _) = self.tables.get(usize::from(half(20)))?;
+            let BlockTable { table, .. } = self.tables.get(usize::from(half(20)))?;
             let flags = half(22);
             items.push(Garbage {
                 table: table.clone(),
@@ -335,7 +412,8 @@ impl Block {
                 key: key.into(),
                 old: old.into(),
                 stamp: Stamp(u64::from(word(8)) | u64::from(word(12)) << 32),
-                chain: self.chain.filter(|_| flags & HAS_CHAIN != 0),
+                has_chain: flags & HAS_CHAIN != 0,
+                logged: self.logged,
                 is_counted: flags & COUNTED != 0,
             });
             rest = after;
@@ -344,10 +422,10 @@ impl Block {
     }
 }
 
-fn place_of(tables: &mut Vec<(Arc<Table>, i64)>, table: &Arc<Table>) -> usize {
-    let known = tables.iter().position(|(known, _)| Arc::ptr_eq(known, table));
+fn place_of(tables: &mut Vec<BlockTable>, table: &Arc<Table>, file: FileId) -> usize {
+    let known = tables.iter().position(|known| known.file == file);
     known.unwrap_or_else(|| {
-        tables.push((table.clone(), 0));
+        tables.push(BlockTable { table: table.clone(), file, counted: 0 });
         tables.len() - 1
     })
 }
@@ -362,6 +440,14 @@ pub(crate) fn garbage_of(tables: &[Enlisted], change: Change, stamp: Stamp, from
     let What::Row(RowChange { key, old: Some(old), leaves_garbage, leaves_chain, .. }) = change.what else {
         return None;
     };
-    let (table, file, chain) = (table.clone(), *file, leaves_chain.then_some(from));
-    Some(Garbage { table, file, key, old, stamp, chain, is_counted: leaves_garbage })
+    Some(Garbage {
+        table: table.clone(),
+        file: *file,
+        key,
+        old,
+        stamp,
+        has_chain: leaves_chain,
+        logged: from,
+        is_counted: leaves_garbage,
+    })
 }

@@ -55,7 +55,7 @@ pub(crate) struct Spilled {
     /// How many leave something to purge, a chain among it.
     pub garbage: usize,
     /// The tables of that, with how many times it counts as garbage.
-    pub counted: Vec<(Enlistment, i64)>,
+    pub counted: Vec<(Enlistment, u64)>,
 }
 
 impl ChangeList {
@@ -100,23 +100,6 @@ impl ChangeList {
             change(last);
             self.memory += memory_of(last);
         }
-    }
-
-    /// Gives up all from number `len` on.
-    ///
-    /// # Errors
-    /// [`crate::Error::Io`] of a scratch file.
-    pub(crate) fn truncate(&mut self, len: usize) -> Result<()> {
-        while self.len() > len {
-            match self.spilled.last() {
-                Some(last) if self.newest.is_empty() && self.spilled_len - last.len >= len => {
-                    self.spilled_len -= last.len;
-                    self.spilled.pop();
-                }
-                _ => drop(self.pop()?),
-            }
-        }
-        Ok(())
     }
 
     /// Writes the oldest of those in memory to a file if they take too much of it. Without room on the device
@@ -191,25 +174,6 @@ impl ChangeList {
         numbered.try_for_each(|(number, change)| each(number, change))
     }
 
-    /// Tells the old cells whose chains go when the changes are committed.
-    ///
-    /// # Errors
-    /// [`crate::Error::Io`] of a scratch file.
-    pub(crate) fn each_chain(self, each: &mut dyn FnMut(Enlistment, &[u8])) -> Result<()> {
-        let mut tell = |changes: &VecDeque<Change>| {
-            for Change { table, what, .. } in changes {
-                if let What::Row(RowChange { old: Some(old), leaves_chain: true, .. }) = what {
-                    each(*table, old);
-                }
-            }
-        };
-        for spilled in self.spilled.iter().filter(|spilled| spilled.chains > 0) {
-            tell(&spilled.read()?);
-        }
-        tell(&self.newest);
-        Ok(())
-    }
-
     /// Those in files, and those in memory.
     pub(crate) fn into_parts(self) -> (Vec<Spilled>, VecDeque<Change>) {
         (self.spilled, self.newest)
@@ -228,11 +192,16 @@ impl Spilled {
         }
         self.garbage += 1;
         self.chains += u64::from(matches!(&change.what, What::Row(row) if row.leaves_chain));
-        let times = i64::from(change.leaves_garbage());
+        let times = u64::from(change.leaves_garbage());
         match self.counted.iter_mut().find(|(table, _)| *table == change.table) {
             Some((_, known)) => *known += times,
             None => self.counted.push((change.table, times)),
         }
+    }
+
+    /// Bytes that they take in the file.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.piece.len() as u64
     }
 
     /// # Errors
@@ -372,7 +341,7 @@ mod tests {
                     change.table == table && change.leaves_work() && change.leaves_garbage()
                 });
                 let times = spilled.counted.iter().find(|(known, _)| *known == table);
-                assert_eq!(times.map_or(0, |(_, times)| *times), counted.count() as i64);
+                assert_eq!(times.map_or(0, |(_, times)| *times), counted.count() as u64);
             }
         }
     }
@@ -390,7 +359,9 @@ mod tests {
                 match random.below(24) {
                     0 => {
                         let len = random.index(model.len() + 1).max(model.len().saturating_sub(30));
-                        list.truncate(len).unwrap();
+                        while list.len() > len {
+                            list.pop().unwrap();
+                        }
                         model.truncate(len);
                     }
                     1..6 => {

@@ -78,6 +78,7 @@ impl WriteCore {
         let end = self.journal.position();
         let by_pages = self.caches.oldest_change().unwrap_or(end).min(end);
         let needed = self.oldest_needed().unwrap_or(end).min(by_pages);
+        self.purge.save_unlisted(self)?;
         self.caches.sync_files()?;
         // After the end: they count all that was logged below it.
         let owner = self.next_ids().to_words();

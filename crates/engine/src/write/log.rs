@@ -11,11 +11,15 @@
 //! 20 ROLLED_BACK  stamp u64
 //! 21 CHAIN        stamp u64 | file u32 | reference 20 bytes
 //!                 overflow pages that are to go: the transaction has committed
+//! 22 GARBAGE      stamp u64 | file u32 | flags u8 | key length u16 | key | old cell
+//!                 a row is to be purged, as it was before the transaction: that has committed
+//!                 flags: 1 the old cell's overflow pages go with it
 //! ```
 //!
 //! ROW and INSERTED come before the pages are changed and say what undoes the change. Their number is the
 //! change's among the transaction's: a later record of a number takes the place of an earlier one.
-//! Checkpoints log both again, and CHAIN, at the log's end when the first ones would hold too much of it.
+//! Checkpoints log both again at the log's end when the first ones would hold too much of it. What is still
+//! to be purged of committed transactions they log as GARBAGE then, or as CHAIN alone.
 //! `numbers` are the table's next AUTO_INCREMENT, row id and chain, so that none is given out again after a
 //! crash.
 
@@ -36,10 +40,12 @@ const UNDONE: u8 = kind::LOGICAL + 2;
 const COMMITTED: u8 = kind::LOGICAL + 3;
 const ROLLED_BACK: u8 = kind::LOGICAL + 4;
 const CHAIN: u8 = kind::LOGICAL + 5;
+const GARBAGE: u8 = kind::LOGICAL + 6;
 
 const FLAG_OLD: u8 = 1;
 const FLAG_CHAIN: u8 = 2;
 const FLAG_IN_PLACE: u8 = 4;
+const FLAG_GARBAGE_CHAIN: u8 = 1;
 
 /// What ROW and INSERTED begin with, in bytes: stamp, number, file.
 const HEAD_BYTES: usize = 16;
@@ -114,6 +120,21 @@ pub(crate) fn chain(core: &Core, stamp: Stamp, file: FileId, chain: Reference) -
     core.journal.append(CHAIN, &parts).map(drop)
 }
 
+/// A row is to be purged, as it was before a change that has committed.
+pub(crate) fn garbage(
+    core: &Core,
+    stamp: Stamp,
+    file: FileId,
+    has_chain: bool,
+    key: &[u8],
+    old: &[u8],
+) -> Result<()> {
+    let flags = if has_chain { FLAG_GARBAGE_CHAIN } else { 0 };
+    let key_len = (key.len() as u16).to_le_bytes();
+    let parts: [&[u8]; 6] = [&stamp.0.to_le_bytes(), &file.0.to_le_bytes(), &[flags], &key_len, key, old];
+    core.journal.append(GARBAGE, &parts).map(drop)
+}
+
 /// A record, read.
 #[derive(Debug)]
 pub(crate) enum Record {
@@ -122,6 +143,7 @@ pub(crate) enum Record {
     Committed { stamp: Stamp },
     RolledBack { stamp: Stamp },
     Chain { stamp: Stamp, file: FileId, chain: Reference },
+    Garbage { stamp: Stamp, file: FileId, has_chain: bool, key: Box<[u8]>, old: Arc<[u8]> },
 }
 
 impl Record {
@@ -131,7 +153,8 @@ impl Record {
             | Record::Undone { stamp, .. }
             | Record::Committed { stamp }
             | Record::RolledBack { stamp }
-            | Record::Chain { stamp, .. } => *stamp,
+            | Record::Chain { stamp, .. }
+            | Record::Garbage { stamp, .. } => *stamp,
         }
     }
 
@@ -160,7 +183,8 @@ fn decode(kind: u8, payload: &[u8]) -> Option<Record> {
                 has_version: false,
                 in_place: flags & FLAG_IN_PLACE != 0,
                 leaves_chain: flags & FLAG_CHAIN != 0,
-                leaves_garbage: false,
+                // Perhaps: the record comes before the row's index entries are looked at.
+                leaves_garbage: flags & FLAG_OLD != 0,
             };
             rest = &[];
             Record::Change { stamp, number, file, counters, change: Change::logged(What::Row(change)) }
@@ -184,6 +208,15 @@ fn decode(kind: u8, payload: &[u8]) -> Option<Record> {
         CHAIN => {
             let file = FileId(u32::from_le_bytes(take(&mut rest)?));
             Record::Chain { stamp, file, chain: Reference::from_bytes(&take::<REFERENCE_BYTES>(&mut rest)?)? }
+        }
+        GARBAGE => {
+            let file = FileId(u32::from_le_bytes(take(&mut rest)?));
+            let [flags] = take(&mut rest)?;
+            let key_len = usize::from(u16::from_le_bytes(take(&mut rest)?));
+            let (key, old) = rest.split_at_checked(key_len)?;
+            rest = &[];
+            let has_chain = flags & FLAG_GARBAGE_CHAIN != 0;
+            Record::Garbage { stamp, file, has_chain, key: key.into(), old: Arc::from(old) }
         }
         _ => return None,
     };

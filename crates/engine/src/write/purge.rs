@@ -8,20 +8,20 @@
 //! put aside until its gate opens. A snapshot that is kept for long fills the queue: beyond a bound what
 //! waits is in scratch files.
 
-use super::backlog::{Backlog, Block, Garbage, Next};
+use super::backlog::{Backlog, Block, BlockTable, Garbage, Next};
 use super::core::WriteCore;
 use super::log;
 use super::scratch::Scratch;
-use crate::Result;
 use crate::format::row::{chain_of, split_cell};
 use crate::latch::Passage;
 use crate::table::Table;
 use crate::tree::{Chunk, Remainder};
+use crate::{Error, Result};
 
 base::latch_class!(pub PurgeQueueLatch, "purge queue");
 #[cfg(not(feature = "shuttle"))]
 use base::sync::Weak;
-use base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use base::sync::{Arc, Condvar, Mutex, thread};
 use base::{FileId, Lsn};
 use std::collections::{BTreeSet, VecDeque};
@@ -47,6 +47,9 @@ const HELP: usize = 64;
 const HELD_BACK_COMMITS: u64 = 1_024;
 /// Bytes of items that stay in memory. What is more goes to scratch files.
 const MEMORY_BYTES: u64 = if cfg!(test) { 16 << 10 } else { 32 << 20 };
+/// The log lists what is to be purged as long as that takes no more than its capacity divided by this.
+const LISTED_DIVISOR: u64 = 32;
+
 /// What to do about a table that is being redefined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AtClosedGate {
@@ -80,6 +83,9 @@ pub(crate) struct Purge {
     /// Files could not be written, and sessions do not try again until the clock has come to this.
     full_until: AtomicU64,
     sweeps: Mutex<VecDeque<Sweep>>,
+    /// Tables whose headers do not say yet that the log does not list all their garbage. Taken after `queue`
+    /// and `failed`, before page latches.
+    unsaved: Mutex<Vec<Arc<Table>>>,
     /// The files of tables that are swept because something could not be purged, or whose sweep has failed.
     /// Taken before `sweeps`.
     failed: Mutex<BTreeSet<FileId>>,
@@ -112,6 +118,7 @@ impl Purge {
             held_back_until: AtomicU64::new(0),
             full_until: AtomicU64::new(0),
             sweeps: Mutex::default(),
+            unsaved: Mutex::default(),
             failed: Mutex::default(),
             signal: Arc::default(),
         }
@@ -190,15 +197,22 @@ impl Purge {
             Err(_) => {
                 // ORDER: as in `add`.
                 self.len.fetch_sub(block.items, Ordering::Relaxed);
-                for (table, counted) in &block.tables {
+                for BlockTable { table, file, counted } in &block.tables {
+                    // A truncation waits for the table's gate, and counts from nought.
+                    let _passage = table.gate.pass();
+                    let state = table.state();
+                    if state.dropped || state.space.file_id() != *file {
+                        continue;
+                    }
                     if block.has_chains() {
                         // The log does not name them for ever: the file stays in doubt.
-                        let _stays = table.state().space.doubt();
+                        let _stays = state.space.doubt();
                     }
                     // The sweep counts once, instead of all items.
-                    table.add_garbage(1 - counted);
-                    self.sweep(table.clone());
+                    self.sweep_unlisted(table);
+                    table.remove_garbage(*counted);
                 }
+                self.queue.lock().done();
             }
         }
         if !self.queue.lock().has_spilled() {
@@ -212,6 +226,12 @@ impl Purge {
     pub(crate) fn spill(&self, core: &WriteCore, memory_bytes: u64) {
         let _working = self.working.lock();
         self.spill_alone(core, memory_bytes);
+    }
+
+    /// As [`Purge::spill`] at its usual bound, for a start.
+    pub(crate) fn spill_some(&self, core: &WriteCore) {
+        let _working = self.working.lock();
+        self.spill_alone(core, MEMORY_BYTES);
     }
 
     fn spill_alone(&self, core: &WriteCore, memory_bytes: u64) {
@@ -278,35 +298,75 @@ impl Purge {
                 self.sweep_failed(&table, garbage.file);
             }
             if garbage.is_counted {
-                table.add_garbage(-1);
+                table.remove_garbage(1);
             }
         }
         self.queue.lock().done();
         done
     }
 
-    /// The first record in the log that says what is still to be purged.
+    /// The first record in the log that says what is still to be purged. A checkpoint that gives up what is
+    /// below must have the headers say which tables the log does not list ([`Purge::save_unlisted`]) before
+    /// it does, and after this.
     pub(crate) fn oldest_needed(&self) -> Option<Lsn> {
-        self.queue.lock().oldest_needed()
+        let mut queue = self.queue.lock();
+        // ORDER: the items in the queue are counted. So `Table::save_numbers` finds the count and leaves a
+        // flag set, or what it cleared is found clear behind this.
+        fence(Ordering::SeqCst);
+        queue.oldest_needed()
+    }
+
+    /// Has the headers of tables say that the log does not list all their garbage.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and others of a change of pages: the next call tries again.
+    pub(crate) fn save_unlisted(&self, core: &WriteCore) -> Result<()> {
+        let mut unsaved = std::mem::take(&mut *self.unsaved.lock());
+        while let Some(table) = unsaved.last() {
+            let mut saved = table.save_numbers();
+            while matches!(saved, Err(Error::Full)) && core.journal.give_reserve() {
+                saved = table.save_numbers();
+            }
+            match saved {
+                // Dropped meanwhile; or its header is damaged, and a start does not open it.
+                Ok(()) | Err(Error::NoSuchTable | Error::Corrupt { .. }) => drop(unsaved.pop()),
+                Err(error) => {
+                    self.unsaved.lock().append(&mut unsaved);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Something counts as garbage of the table that the log does not list, or will not.
+    fn leave_unlisted(&self, table: &Arc<Table>) {
+        table.set_unlisted();
+        self.unsaved.lock().push(table.clone());
     }
 
     /// Logs again what is still to be purged and has its record at or below `below`, if what the log has for
-    /// it is much more than that.
+    /// it is much more than that. If it is too much for the log, a start is to sweep the tables, and the log
+    /// need not list them.
     pub(crate) fn log_again(&self, core: &WriteCore, below: Lsn) -> Result<()> {
         {
             let mut queue = self.queue.lock();
+            // ORDER: as in `oldest_needed`.
+            fence(Ordering::SeqCst);
+            if queue.log_bytes() > core.journal.capacity() / LISTED_DIVISOR {
+                queue.listed(below).iter().for_each(|table| self.leave_unlisted(table));
+            }
             let Some(oldest) = queue.oldest_needed() else { return Ok(()) };
-            let worth = queue.chain_bytes();
-            if core.journal.position().0.saturating_sub(oldest.0) < worth {
+            if core.journal.position().0.saturating_sub(oldest.0) < queue.log_bytes() {
                 return Ok(());
             }
         }
         self.log_blocks_again(core, below)?;
         let mut queue = self.queue.lock();
         let position = core.journal.position();
-        for garbage in queue.with_chains(below) {
-            log_chain_again(core, garbage)?;
-            garbage.chain = Some(position);
+        for garbage in queue.logged(below) {
+            log_item_again(core, garbage)?;
+            garbage.logged = position;
         }
         Ok(())
     }
@@ -315,14 +375,14 @@ impl Purge {
     /// and its records: so nothing is done while one is at it. The next checkpoint asks again.
     fn log_blocks_again(&self, core: &WriteCore, below: Lsn) -> Result<()> {
         let Some(_working) = self.working.try_lock() else { return Ok(()) };
-        let blocks = self.queue.lock().blocks_with_chains(below);
+        let blocks = self.queue.lock().blocks_logged(below);
         for block in blocks {
             let position = core.journal.position();
-            // One that cannot be read is met again by the thread that purges. The log need not keep anything
-            // for it.
-            for garbage in block.read().unwrap_or_default() {
+            // One that cannot be read is met again by the thread that purges.
+            let Ok(items) = block.read() else { continue };
+            for garbage in items {
                 core.journal.prepare_if_due()?;
-                log_chain_again(core, &garbage)?;
+                log_item_again(core, &garbage)?;
             }
             self.queue.lock().logged_again(&block, position);
         }
@@ -335,14 +395,26 @@ impl Purge {
         self.sweeps.lock().push_back(Sweep::new(table, RowCount::Unknown));
     }
 
+    /// The same for something that the log will not list any more. To be called before it leaves the queue.
+    pub(crate) fn sweep_unlisted(&self, table: &Arc<Table>) {
+        table.add_garbage(1);
+        self.leave_unlisted(table);
+        self.sweeps.lock().push_back(Sweep::new(table.clone(), RowCount::Known));
+    }
+
+    /// Whether tables wait to be swept.
+    #[cfg(all(test, not(feature = "shuttle")))]
+    pub(crate) fn has_sweeps(&self) -> bool {
+        !self.sweeps.lock().is_empty()
+    }
+
     /// Something of a table could not be purged. The table is swept once for all of that, unless such a sweep
     /// has failed as well: then a page of it cannot be read, and the next start tries again.
     #[cold]
     fn sweep_failed(&self, table: &Arc<Table>, file: FileId) {
         let mut failed = self.failed.lock();
         if failed.insert(file) {
-            table.add_garbage(1);
-            self.sweeps.lock().push_back(Sweep::new(table.clone(), RowCount::Known));
+            self.sweep_unlisted(table);
         }
     }
 
@@ -394,7 +466,7 @@ impl Purge {
 
     /// Forgets everything: the next start will meet it.
     pub(crate) fn clear(&self) {
-        *self.queue.lock() = Backlog::default();
+        self.queue.lock().forget();
         // ORDER: as in `add`.
         self.len.store(0, Ordering::Relaxed);
         self.bytes.store(0, Ordering::Relaxed);
@@ -427,9 +499,13 @@ impl Purge {
     }
 }
 
-fn log_chain_again(core: &WriteCore, garbage: &Garbage) -> Result<()> {
-    match (garbage.chain, chain_of(&garbage.old)) {
-        (Some(_), Some(chain)) => log::chain(core, garbage.stamp, garbage.file, chain),
+fn log_item_again(core: &WriteCore, garbage: &Garbage) -> Result<()> {
+    let Garbage { file, key, old, stamp, has_chain, .. } = garbage;
+    if garbage.is_listed() {
+        return log::garbage(core, *stamp, *file, *has_chain, key, old);
+    }
+    match chain_of(old) {
+        Some(chain) if *has_chain => log::chain(core, *stamp, *file, chain),
         _ => Ok(()),
     }
 }
@@ -498,7 +574,7 @@ impl Sweep {
             return Ok(true);
         }
         let Some(index) = state.indexes.get(self.index) else {
-            self.table.add_garbage(-1);
+            self.table.remove_garbage(1);
             return Ok(true);
         };
         let mut chunk = Chunk::default();
@@ -514,8 +590,9 @@ impl Sweep {
                     if core.transactions.is_seen_by_all(header.stamp(), horizon) {
                         let (table, file, stamp) = (self.table.clone(), self.file, header.stamp());
                         let (key, old) = (key.into(), cell.into());
-                        let garbage =
-                            Garbage { table, file, key, old, stamp, chain: None, is_counted: false };
+                        let logged = Lsn::default();
+                        let (has_chain, is_counted) = (false, false);
+                        let garbage = Garbage { table, file, key, old, stamp, has_chain, logged, is_counted };
                         self.table.purge_row(state, &garbage)?;
                     }
                 }

@@ -628,7 +628,7 @@ impl Table {
                     transaction.take_back_version(u64::from(state.space.file_id().0), &change.key);
                 }
                 if change.leaves_garbage {
-                    self.add_garbage(-1);
+                    self.remove_garbage(1);
                 }
             }
             What::Inserted(keys) => {
@@ -665,12 +665,13 @@ impl Table {
                 self.add_rows(-i64::from(!header.is_deleted()));
             }
             Some(old) if **old != *cell => {
-                if !clustered.replace(key, &[old], Stamp(0))? {
-                    return Err(state.space.corrupt(0, "a latched row has vanished"));
-                }
+                // CRASH: the entries go before the row: without the row nobody would know them.
                 let mut wanted = self.versions(state, key)?;
                 wanted.push(self.image_of(&state.space, old)?);
                 self.drop_entries(state, key, &image, &wanted)?;
+                if !clustered.replace(key, &[old], Stamp(0))? {
+                    return Err(state.space.corrupt(0, "a latched row has vanished"));
+                }
                 let was_there = split_cell(old).is_some_and(|(header, _)| !header.is_deleted());
                 self.add_rows(i64::from(was_there) - i64::from(!header.is_deleted()));
             }
@@ -736,7 +737,7 @@ impl Table {
     /// pages.
     pub(crate) fn purge_row(&self, state: &TableState, garbage: &Garbage) -> Result<()> {
         let purged = self.purge_latched(state, garbage);
-        if purged.is_err() && garbage.chain.is_some() {
+        if purged.is_err() && garbage.has_chain {
             // The log does not name the chain for ever: the file stays in doubt, and the next start finds its
             // pages.
             let _stays = state.space.doubt();
@@ -745,7 +746,7 @@ impl Table {
     }
 
     fn purge_latched(&self, state: &TableState, garbage: &Garbage) -> Result<()> {
-        let Garbage { key, old, stamp, chain, .. } = garbage;
+        let Garbage { key, old, stamp, has_chain, .. } = garbage;
         let _latch = self.core.rows.latch(self.id(), key);
         let mut scratch = Vec::new();
         let mut newest = self.newest(state, key, &mut scratch)?;
@@ -764,10 +765,10 @@ impl Table {
         match self.image_of(&state.space, old) {
             Ok(image) => self.drop_entries(state, key, &image, &wanted)?,
             // Its pages went with a deleted row that had the same image, after the image's entries.
-            Err(Error::Corrupt { .. }) if chain.is_none() => {}
+            Err(Error::Corrupt { .. }) if !has_chain => {}
             Err(error) => return Err(error),
         }
-        if chain.is_some() {
+        if *has_chain {
             // Until now the log has named the chain.
             let operation = overflow::before_last_reference_goes(&state.space, old)?;
             overflow::free_last(&state.space, old, operation);

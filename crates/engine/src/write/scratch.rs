@@ -76,6 +76,11 @@ impl Scratch {
 }
 
 impl Piece {
+    /// Its size in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
     /// # Errors
     /// [`crate::Error::Io`], also if the file does not give back what was written.
     pub(crate) fn read(&self) -> Result<Vec<u8>> {

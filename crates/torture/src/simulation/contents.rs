@@ -59,6 +59,16 @@ pub(super) fn rows_by(
     Ok(rows)
 }
 
+/// How many rows a reader counts by an index, without a look at them where that is not needed.
+fn count_by(table: &Table, reader: Reader<'_>, index: usize) -> Result<usize, Trouble> {
+    let mut scan = table.scan(reader, IndexId(index as u16), KeyRange::all(), Direction::Forward);
+    let mut keys = 0;
+    while scan.next_key()?.is_some() {
+        keys += 1;
+    }
+    Ok(keys)
+}
+
 /// A whole database.
 #[derive(Debug)]
 pub(super) struct Contents {
@@ -84,6 +94,13 @@ impl Contents {
                     if rows_by(&table, statement.reader(), index, Direction::Backward)? != rows {
                         let what = format!("index {} of {}.{}", index, def.database, def.name);
                         return Err(format!("{what} leads to other rows than the table has").into());
+                    }
+                }
+                for index in 0..=def.indexes.len() {
+                    let keys = count_by(&table, statement.reader(), index)?;
+                    if keys != rows.len() {
+                        let what = format!("index {} of {}.{}", index, def.database, def.name);
+                        return Err(format!("{what} counts {keys} rows, the table has {}", rows.len()).into());
                     }
                 }
                 contents.tables.insert((def.database.clone(), def.name.clone()), (def, rows));

@@ -18,11 +18,15 @@ use vfs::SimVfs;
 
 const ITERATIONS: usize = 200;
 
+/// Settings of hardly any capacity: a transaction is logged again as soon as four times as much has been
+/// logged since it began, and what it leaves to purge is too much for the log.
 fn small(vfs: &SimVfs) -> Options {
+    with_capacity(vfs, 64)
+}
+
+fn with_capacity(vfs: &SimVfs, capacity: u64) -> Options {
     let options = options(Arc::new(vfs.clone()), 1_024, HitPath::Optimistic, CacheSize::Smallest);
-    // Hardly any capacity: a transaction is logged again as soon as four times as much has been logged since
-    // it began.
-    let log = LogOptions { file_size: 64 << 10, buffer_size: 16 << 10, capacity: 64, ..options.log };
+    let log = LogOptions { file_size: 64 << 10, buffer_size: 16 << 10, capacity, ..options.log };
     // A session that is forgotten keeps the cache, and its threads would wait for work for ever.
     let io = IoOptions { write_threads: 1, read_threads: 0, ..options.io };
     Options { log, io, ..options }
@@ -202,4 +206,80 @@ fn what_is_taken_back_behind_a_start_is_taken_back_once_and_those_who_wait_come_
         assert_eq!(recover(&left.crash(2)), [(1, 7), (2, 0)]);
     };
     shuttle::check_random(run, ITERATIONS);
+}
+
+/// How many entries the second index has, and how many of them a reader counts.
+fn entries(database: &Database) -> (usize, usize) {
+    let table = database.table("d", "t").unwrap();
+    let mut session = database.session();
+    let statement = session.read().unwrap();
+    let mut scan = table.scan(statement.reader(), IndexId(1), KeyRange::all(), Direction::Forward);
+    let mut counted = 0;
+    while scan.next_key().unwrap().is_some() {
+        counted += 1;
+    }
+    (table.state().indexes[1].tree.estimate(&[], None).unwrap() as usize, counted)
+}
+
+/// A row is deleted and another changed, beside checkpoints, headers that get their numbers, and purge.
+/// After a crash at any time readers count what there is, and purge leaves nothing else.
+fn check_garbage(capacity: u64) {
+    let run = move || {
+        let vfs = SimVfs::new();
+        let database = Database::open(Path::new("data"), with_capacity(&vfs, capacity)).unwrap();
+        database.create_database("d", b"").unwrap();
+        let table = database.create_table(table_def()).unwrap();
+        let mut statement = database.begin_write().unwrap();
+        [1, 2, 3].iter().for_each(|id| statement.insert(&table, &row(*id, 0).image(&table)).unwrap());
+        statement.commit().unwrap();
+        let checkpoints = {
+            let (database, vfs) = (database.clone(), vfs.clone());
+            thread::spawn(move || {
+                let crash = |seed| {
+                    fill_and_checkpoint(&database);
+                    thread::yield_now();
+                    vfs.crash(seed)
+                };
+                (0..3).map(crash).collect::<Vec<_>>()
+            })
+        };
+        let saving = {
+            let database = database.clone();
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    database.save_numbers().unwrap();
+                    database.core().purge.drain(database.core());
+                }
+            })
+        };
+        let mut statement = database.begin_write().unwrap();
+        assert!(statement.delete(&table, &int_key(2), &mut |_| true).unwrap());
+        update(&mut statement, &table, &Row { k: 7, ..row(1, 1) });
+        statement.commit().unwrap();
+        saving.join().unwrap();
+        let mut left = checkpoints.join().unwrap();
+        fill_and_checkpoint(&database);
+        left.push(vfs.crash(5));
+        for left in left {
+            let database = Database::open(Path::new("data"), with_capacity(&left, capacity)).unwrap();
+            let rows = database.table("d", "t").unwrap().garbage();
+            let (all, counted) = entries(&database);
+            database.core().purge.drain(database.core());
+            let (kept, counted_again) = entries(&database);
+            assert_eq!(counted, counted_again, "{all} entries and {rows} of garbage after the start");
+            assert_eq!(kept, counted, "entries that nobody has a list of");
+            assert!([2, 3].contains(&counted));
+        }
+    };
+    shuttle::check_pct(run, ITERATIONS, 4);
+}
+
+#[test]
+fn a_start_knows_what_was_to_be_purged_from_the_log() {
+    check_garbage(1 << 20);
+}
+
+#[test]
+fn a_start_knows_what_was_to_be_purged_from_headers_if_the_log_is_too_small_for_it() {
+    check_garbage(64);
 }

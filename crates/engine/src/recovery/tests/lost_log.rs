@@ -117,7 +117,7 @@ fn a_file_of_a_table_that_only_the_lost_end_knew_is_kept() {
     database.checkpoint().unwrap();
     let table = database.create_table(TableDef { sql_metadata: vec![0xd7; 60], ..table_def() }).unwrap();
     insert(&database, &table, 1, 1).unwrap();
-    table.state().space.save(&table.numbers()).unwrap();
+    table.save_numbers().unwrap();
     let path = table.state().space.path();
     let file = table.state().space.file_id();
     database.core().caches.flush_all().unwrap();

@@ -7,4 +7,6 @@ mod failed_rollback;
 #[cfg(not(feature = "shuttle"))]
 mod full_disk;
 #[cfg(not(feature = "shuttle"))]
+mod garbage;
+#[cfg(not(feature = "shuttle"))]
 mod lost_log;
