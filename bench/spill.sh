@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # Times statements that keep more rows than fit into memory: sort, groups, DISTINCT, hash joins, a derived table.
 #
-#   bench/spill.sh load SOCKET [MILLIONS]    makes the tables (5 million rows: 1 GB) in the server at the socket
+#   bench/spill.sh load SOCKET [MILLIONS]    makes the tables in the server at the socket: 5 million rows (1 GB)
+#                                            and 2 million; with 20, 20 million (4 GB) and 8 million
 #   bench/spill.sh run SOCKET PID [SETTING]  prints for each statement its time, the server's peak resident
-#                                            memory while it ran, and the result, to be compared
+#                                            memory while it ran (VmHWM), and the result, to be compared
 #
 # SETTING is SQL that goes before each statement: for MariaDB "SET join_cache_level = 4;", its hash join.
-# LIMIT=SECONDS (600) ends a statement. The peak needs the rights to write /proc/PID/clear_refs.
+# LIMIT=SECONDS (600) ends a statement. ONLY=REGEX chooses statements by name. The peak needs the rights to
+# write /proc/PID/clear_refs. Where no control group can be made, a bound on the memory that a server may ask
+# for is "prlimit --data=BYTES latchwork serve ...".
 set -euo pipefail
 
 generate() {
@@ -42,27 +45,40 @@ load() {
     rm -r "$folder"
 }
 
+# The statements for tables of $1 rows, about the same work a row for each size. The derived table has 20 million
+# rows if there are 5, 10 or 20 million.
+statements() {
+    local rows=$1 piece=5000000 derived="" nth from
+    for nth in 0 1 2 3; do
+        from=$((nth * piece % rows))
+        derived+="${derived:+ UNION ALL }SELECT id, k, s FROM big WHERE id >= $from AND id < $((from + piece))"
+    done
+    cat <<SQL
+order_by|SELECT SUM(id * (c + 1)) FROM (SELECT id, id % 7 AS c, s FROM big ORDER BY s, id LIMIT $((rows * 3 / 5)), $((rows * 2 / 5))) d
+order_by_wide|SELECT MD5(GROUP_CONCAT(id)) FROM (SELECT id, s, pad, k, g FROM big ORDER BY pad, id LIMIT $((rows - 10)), 10) d
+group_by|SELECT COUNT(*), SUM(n), MAX(m) FROM (SELECT SQL_BIG_RESULT g, s, COUNT(*) n, MAX(k) m FROM big GROUP BY g, s) d
+count_distinct|SELECT COUNT(DISTINCT s), COUNT(DISTINCT k) FROM big
+hash_join|SELECT COUNT(*), SUM(b.id), MAX(p.pad) FROM big b JOIN part p ON b.k = p.k
+left_join|SELECT COUNT(*), COUNT(p.id), MIN(p.pad) FROM big b LEFT JOIN part p ON b.g = p.k + $((rows / 10))
+derived|SELECT COUNT(*), SUM(k), MIN(s) FROM ($derived) d
+SQL
+}
+
 run() {
-    local socket=$1 pid=$2 setting=${3:-} name sql begin result end peak
+    local socket=$1 pid=$2 setting=${3:-} rows name sql begin result end peak
+    rows=$(mariadb -S "$socket" -uroot -N big -e "SELECT MAX(id) + 1 FROM big")
     while IFS='|' read -r name sql; do
+        [[ $name =~ ${ONLY:-} ]] || continue
         echo 5 >"/proc/$pid/clear_refs"
         begin=$(date +%s.%N)
         result=$(timeout "${LIMIT:-600}" mariadb -S "$socket" -uroot -N big -e "$setting $sql" 2>&1 | tail -1) || true
         end=$(date +%s.%N)
         peak=$(awk '/VmHWM/ { print int($2 / 1024) }' "/proc/$pid/status")
         printf '%-15s %8.1f s %6d MiB  %s\n' "$name" "$(echo "$end - $begin" | bc)" "$peak" "${result:0:70}"
-    done <<'SQL'
-order_by|SELECT SUM(id * (c + 1)) FROM (SELECT id, id % 7 AS c, s FROM big ORDER BY s, id LIMIT 3000000, 2000000) d
-order_by_wide|SELECT MD5(GROUP_CONCAT(id)) FROM (SELECT id, s, pad, k, g FROM big ORDER BY pad, id LIMIT 4999990, 10) d
-group_by|SELECT COUNT(*), SUM(n), MAX(m) FROM (SELECT g, s, COUNT(*) n, MAX(k) m FROM big GROUP BY g, s) d
-count_distinct|SELECT COUNT(DISTINCT s), COUNT(DISTINCT k) FROM big
-hash_join|SELECT COUNT(*), SUM(b.id), MAX(p.pad) FROM big b JOIN part p ON b.k = p.k
-left_join|SELECT COUNT(*), COUNT(p.id), MIN(p.pad) FROM big b LEFT JOIN part p ON b.g = p.k + 500000
-derived_20m|SELECT COUNT(*), SUM(k), MIN(s) FROM (SELECT id, k, s FROM big UNION ALL SELECT id, k, s FROM big UNION ALL SELECT id, k, s FROM big UNION ALL SELECT id, k, s FROM big) d
-SQL
+    done < <(statements "$rows")
 }
 
 case "${1:-}" in
     load | run) "$@" ;;
-    *) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit 1 ;;
+    *) sed -n '2,13s/^# \{0,1\}//p' "$0" && exit 1 ;;
 esac

@@ -565,6 +565,31 @@ fn drawn_statements_give_the_same_with_tiny_buffers_and_with_large_ones() {
 }
 
 #[test]
+fn a_partition_that_does_not_fit_is_split_and_one_key_of_many_rows_is_sorted() {
+    let mut world = World::new(3_000);
+    let spread = "a.id + 0 = o.id * 2";
+    let one_key = "IF(a.id % 7 = 0 OR a.id > 20, a.id, -1) = IF(o.id % 3 = 0, o.id, -1)";
+    for (condition, is_sorted) in [(spread, false), (one_key, true)] {
+        for join in ["JOIN", "LEFT JOIN"] {
+            let sql = format!("SELECT a.id, a.x, o.id, o.x FROM a {join} o ON {condition}");
+            world.ok(LARGE);
+            let expected = world.ok(&sql);
+            for buffer in [128, 2_048, 20_000] {
+                world.ok("SET sort_buffer_size = 1024, tmp_memory_table_size = 0");
+                world.ok(&format!("SET join_buffer_size = {buffer}"));
+                let before = world.status("Sort_merge_passes");
+                let (operations, found) = world.counted(&sql);
+                assert!(found == expected, "{buffer}: {sql}");
+                assert!(operations > 0, "{buffer}: {sql}");
+                let passes = world.status("Sort_merge_passes") - before;
+                assert_eq!(passes > 0, is_sorted, "{buffer}: {sql}: {passes} passes");
+                assert_eq!(world.status("Memory_used"), 0, "{buffer}: {sql}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_sort_of_few_wanted_rows_keeps_them_in_memory() {
     let mut world = World::new(2000);
     let sql = "SELECT id, x FROM a ORDER BY h DESC, id LIMIT 5";

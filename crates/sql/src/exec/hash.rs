@@ -3,20 +3,22 @@
 //! The table that is joined is put into the hash table once, whatever the tables before it are. So rows keep
 //! the order of the tables before, and outer joins need nothing special. When its rows take more memory than
 //! they may, all of them go to the files of partitions (`partitions.rs`). In a nest of several tables, and
-//! for a partition that is too large itself, they go to one file, sorted by their keys, and are looked up
-//! there.
+//! for a partition that is too large and cannot be split, they go to one file, sorted by their keys, and are
+//! looked up there.
 
 use super::Flow;
-use super::partitions::{PartitionWriters, partition_of};
+use super::partitions::{Partition, PartitionWriters};
 use crate::SqlError;
 use crate::expr::{Compiled, Context, Part, Row};
 use crate::memory::Charge;
 use crate::plan::plan::HashKeys;
-use crate::spill::{IndexedRows, Sorter, Stored, Workspace, append_row, read_row};
+use crate::spill::{IndexedRows, Sorter, Workspace, append_row, read_row};
 use bumpalo::Bump;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use types::ValueRef;
+
+pub(super) type Hasher = foldhash::fast::RandomState;
 
 /// A row in the hash table.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +47,11 @@ impl HashedRow<'_> {
                 size_of_val(*values) + texts.sum::<usize>()
             }
         }
+    }
+
+    /// What the row takes in the table, with its key.
+    pub(super) fn memory_bytes(&self, key: &[u8]) -> usize {
+        ENTRY_BYTES + key.len() + self.bytes()
     }
 
     /// Appends what [`HashedRows::for_each_of`] reads: what kind of row it is, and its bytes.
@@ -109,13 +116,13 @@ pub(super) struct HashedRows<'s> {
     /// The first entry of each key.
     firsts: HashTable<u32>,
     entries: Vec<Entry<'s>>,
-    hasher: foldhash::fast::RandomState,
+    hasher: Hasher,
     key: Vec<u8>,
     /// True if rows that do not fit into memory may go to partitions. Otherwise they are sorted.
     may_partition: bool,
     /// Takes all rows once they do not fit into memory.
     writers: Option<Box<PartitionWriters<'s>>>,
-    partitions: Option<Vec<Option<Stored>>>,
+    partitions: Option<Vec<Option<Partition>>>,
     /// Takes all rows once they do not fit into memory.
     sorter: Option<Box<Sorter<'s>>>,
     /// The sorter's rows.
@@ -142,7 +149,7 @@ impl<'s> HashedRows<'s> {
             charge,
             firsts: HashTable::new(),
             entries: Vec::new(),
-            hasher: foldhash::fast::RandomState::default(),
+            hasher: Hasher::default(),
             key: Vec::new(),
             may_partition,
             writers: None,
@@ -160,13 +167,13 @@ impl<'s> HashedRows<'s> {
     }
 
     /// The rows of a partition, with their keys.
-    pub(super) fn partition_rows(&self, partition: usize) -> Option<&Stored> {
+    pub(super) fn partition(&self, partition: usize) -> Option<&Partition> {
         self.partitions.as_ref()?[partition].as_ref()
     }
 
-    /// The partition of a key.
-    pub(super) fn partition(&self, key: &[u8]) -> usize {
-        partition_of(&self.hasher, key)
+    /// What names the partition of a key.
+    pub(super) fn hasher(&self) -> &Hasher {
+        &self.hasher
     }
 
     /// Inserts a row of a partition.
@@ -187,7 +194,8 @@ impl<'s> HashedRows<'s> {
         self.row.clear();
         row.append_to(&mut self.row);
         if let Some(writers) = &mut self.writers {
-            return writers.push(partition_of(&self.hasher, &self.key), &self.key, &self.row);
+            let hash = self.hasher.hash_one(self.key.as_slice());
+            return writers.push(hash, &self.key, &self.row, row.memory_bytes(&self.key));
         }
         match &mut self.sorter {
             Some(sorter) => sorter.push(&self.key, &self.row),
@@ -220,7 +228,7 @@ impl<'s> HashedRows<'s> {
     /// Inserts the row whose key is in `key` into the table in memory.
     fn insert_kept(&mut self, kept: HashedRow<'s>) -> Result<(), SqlError> {
         let arena = self.arena;
-        self.bytes += ENTRY_BYTES + self.key.len() + kept.bytes();
+        self.bytes += kept.memory_bytes(&self.key);
         let new = u32::try_from(self.entries.len()).ok().filter(|new| *new != END);
         let new = new.ok_or_else(|| SqlError::internal("more rows than a hash table takes"))?;
         let hash = self.hasher.hash_one(self.key.as_slice());
@@ -262,7 +270,7 @@ impl<'s> HashedRows<'s> {
             for entry in std::mem::take(&mut self.entries) {
                 self.row.clear();
                 entry.row.append_to(&mut self.row);
-                writers.push(partition_of(&self.hasher, entry.key), entry.key, &self.row)?;
+                writers.push(entry.hash, entry.key, &self.row, entry.row.memory_bytes(entry.key))?;
             }
             self.writers = Some(writers);
             return Ok(());

@@ -2,12 +2,13 @@
 //!
 //! The rows of the table that is joined go to as many files as there are partitions, by the hash of their
 //! keys. The rows of the tables before are put off: each goes, with its number, to a file of its key's
-//! partition. At the end one partition after the other is joined in memory. The joined rows of a partition
-//! come in the order of the rows before, so merging those of all partitions by their numbers gives what a
-//! join in memory gives, in the same order.
+//! partition. At the end one partition after the other is joined in memory. A partition that does not fit
+//! there is split again, by other bits of the hash; one that cannot be split, since all its rows have one
+//! key, is sorted and searched. The joined rows of a partition come in the order of the rows before, so
+//! merging those of all partitions by their numbers gives what a join in memory gives, in the same order.
 
 use super::access::Scratch;
-use super::hash::{HashedRow, HashedRows, encode_key};
+use super::hash::{HashedRow, HashedRows, Hasher, encode_key};
 use super::join::{Running, passes, with_part};
 use super::{Flow, RowConsumer};
 use crate::SqlError;
@@ -17,11 +18,17 @@ use crate::plan::plan::{HashKeys, Source};
 use crate::spill::{MergedRuns, RunReader, RunWriter, Stored, Workspace, append_row, read_row};
 use bumpalo::Bump;
 use std::hash::BuildHasher;
+use std::ops::Range;
 use types::ValueRef;
 
-/// How many partitions there are. Each may take as much memory as all rows that are in memory otherwise; one
-/// that takes more is sorted and searched.
-pub(super) const PARTITIONS: usize = 32;
+/// How many partitions there are at most. Each may take as much memory as all rows that are in memory
+/// otherwise.
+const PARTITIONS: usize = 1 << PARTITION_BITS;
+const PARTITION_BITS: u32 = 5;
+/// The bits of a hash from this one on name partitions. Those below are of other use in tables in memory.
+const FIRST_BIT: u32 = 32;
+/// A partition of this level is not split again: the hash has no more bits.
+const LEVEL_MAX: u32 = (u64::BITS - FIRST_BIT) / PARTITION_BITS - 1;
 /// What is read or written of a file at a time.
 const FILE_BYTES_MAX: usize = 128 << 10;
 const FILE_BYTES_MIN: usize = 4 << 10;
@@ -31,12 +38,32 @@ fn file_bytes(workspace: Workspace<'_>) -> usize {
     (workspace.limits.join_bytes / PARTITIONS / 2).clamp(FILE_BYTES_MIN, FILE_BYTES_MAX)
 }
 
+/// The rows of one partition.
+#[derive(Debug)]
+pub(super) struct Partition {
+    rows: Stored,
+    /// What they would take in memory.
+    memory_bytes: usize,
+    /// True if not all have the same key.
+    is_mixed: bool,
+}
+
+#[derive(Debug)]
+struct PartitionWriter<'w> {
+    writer: RunWriter<'w>,
+    memory_bytes: usize,
+    /// Of the first row's key.
+    hash: u64,
+    is_mixed: bool,
+}
+
 /// Writes rows to the files of their partitions.
 #[derive(Debug)]
 pub(super) struct PartitionWriters<'w> {
     workspace: Workspace<'w>,
-    /// A file is made when there is a row for it.
-    writers: Vec<Option<RunWriter<'w>>>,
+    level: u32,
+    /// As many as a power of two. A file is made when there is a row for it.
+    writers: Vec<Option<PartitionWriter<'w>>>,
     write_bytes: usize,
     /// Bytes of the buffers of all files.
     buffers: usize,
@@ -45,31 +72,56 @@ pub(super) struct PartitionWriters<'w> {
 
 impl<'w> PartitionWriters<'w> {
     pub(super) fn new(workspace: Workspace<'w>) -> PartitionWriters<'w> {
-        let writers = std::iter::repeat_with(|| None).take(PARTITIONS).collect();
-        let write_bytes = file_bytes(workspace);
-        PartitionWriters { workspace, writers, write_bytes, buffers: 0, charge: Charge::default() }
+        PartitionWriters::of_level(workspace, 0, PARTITIONS)
     }
 
-    pub(super) fn push(&mut self, partition: usize, key: &[u8], row: &[u8]) -> Result<(), SqlError> {
-        let writer = match &mut self.writers[partition] {
-            Some(writer) => writer,
+    fn of_level(workspace: Workspace<'w>, level: u32, partitions: usize) -> PartitionWriters<'w> {
+        let writers = std::iter::repeat_with(|| None).take(partitions).collect();
+        let write_bytes = file_bytes(workspace);
+        PartitionWriters { workspace, level, writers, write_bytes, buffers: 0, charge: Charge::default() }
+    }
+
+    /// Takes a row whose key has this hash. It would take `memory_bytes` in a table.
+    pub(super) fn push(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        row: &[u8],
+        memory_bytes: usize,
+    ) -> Result<(), SqlError> {
+        let partition = partition_of(hash, self.level, self.writers.len());
+        let partition = match &mut self.writers[partition] {
+            Some(partition) => partition,
             none => {
                 self.buffers += self.write_bytes;
                 self.charge.cover(self.buffers, self.workspace.account)?;
-                none.insert(RunWriter::with_buffer(self.workspace, self.write_bytes)?)
+                let writer = RunWriter::with_buffer(self.workspace, self.write_bytes)?;
+                none.insert(PartitionWriter { writer, memory_bytes: 0, hash, is_mixed: false })
             }
         };
-        writer.push(key, row)
+        partition.memory_bytes += memory_bytes;
+        partition.is_mixed |= partition.hash != hash;
+        partition.writer.push(key, row)
     }
 
-    pub(super) fn finish(self) -> Result<Vec<Option<Stored>>, SqlError> {
-        self.writers.into_iter().map(|writer| writer.map(RunWriter::finish).transpose()).collect()
+    pub(super) fn finish(self) -> Result<Vec<Option<Partition>>, SqlError> {
+        let finish = |partition: PartitionWriter<'_>| {
+            let PartitionWriter { writer, memory_bytes, is_mixed, .. } = partition;
+            Ok(Partition { rows: writer.finish()?, memory_bytes, is_mixed })
+        };
+        self.writers.into_iter().map(|partition| partition.map(finish).transpose()).collect()
     }
 }
 
-/// The partition of a key.
-pub(super) fn partition_of(hasher: &foldhash::fast::RandomState, key: &[u8]) -> usize {
-    (hasher.hash_one(key) >> 32) as usize % PARTITIONS
+/// The partition of a key with this hash.
+fn partition_of(hash: u64, level: u32, partitions: usize) -> usize {
+    (hash >> (FIRST_BIT + level * PARTITION_BITS)) as usize & (partitions - 1)
+}
+
+/// The joined rows of all partitions: a run for each.
+struct Joined<'w> {
+    writer: RunWriter<'w>,
+    runs: Vec<Range<u64>>,
 }
 
 /// The rows of the tables before a step, put off until all of them are known.
@@ -155,8 +207,8 @@ impl<'j> Running<'j, '_> {
         put_off.row.extend_from_slice(&put_off.key);
         append_parts(outer, &mut put_off.row);
         put_off.rows += 1;
-        let partition = hashed.partition(&put_off.key);
-        put_off.writers.push(partition, &put_off.rows.to_be_bytes(), &put_off.row)?;
+        let hash = hashed.hasher().hash_one(put_off.key.as_slice());
+        put_off.writers.push(hash, &put_off.rows.to_be_bytes(), &put_off.row, 0)?;
         Ok(true)
     }
 
@@ -173,24 +225,85 @@ impl<'j> Running<'j, '_> {
         };
         let workspace = self.join.runtime.workspace();
         let hashed = self.hashed(at, keys, &mut scratch[0])?;
-        let mut joined: Vec<Stored> = Vec::new();
+        let writer = RunWriter::with_buffer(workspace, FILE_BYTES_MAX)?;
+        let mut joined = Joined { writer, runs: Vec::new() };
         for (partition, outer) in writers.finish()?.into_iter().enumerate() {
             let Some(outer) = outer else { continue };
-            let mut writer = RunWriter::with_buffer(workspace, FILE_BYTES_MAX)?;
-            self.join_partition(at, hashed.partition_rows(partition), &outer, keys, &mut writer)?;
-            joined.push(writer.finish()?);
+            let inner = hashed.partition(partition);
+            self.join_partition(at, 0, hashed, (inner, outer.rows), &mut joined)?;
         }
+        let Joined { writer, runs } = joined;
+        let file = writer.finish()?.file;
+        let joined = runs.into_iter().map(|range| Stored { file: file.clone(), range }).collect();
         self.go_on(at, joined, scratch, consumer)
     }
 
-    /// Writes the joined rows of one partition, and a row alone for each row of the tables before.
+    /// Joins the rows `inner` of a partition of `level` with the rows of the tables before.
     fn join_partition(
+        &self,
+        at: usize,
+        level: u32,
+        hashed: &HashedRows<'_>,
+        (inner, outer): (Option<&Partition>, Stored),
+        joined: &mut Joined<'_>,
+    ) -> Result<(), SqlError> {
+        let join_bytes = self.join.runtime.workspace().limits.join_bytes;
+        let Some(large) =
+            inner.filter(|inner| inner.memory_bytes >= join_bytes && inner.is_mixed && level < LEVEL_MAX)
+        else {
+            return self.join_rows(at, inner.map(|inner| &inner.rows), &outer, hashed.keys, joined);
+        };
+        // Hashes are uneven. With twice as many partitions as could do, few have to be split once more.
+        let partitions = large.memory_bytes / join_bytes.max(1) * 2;
+        let partitions = partitions.clamp(2, PARTITIONS).next_power_of_two();
+        let (inner, outer_parts) = self.split(at, level + 1, partitions, (large, &outer), hashed.hasher())?;
+        drop(outer);
+        for (inner, outer) in inner.into_iter().zip(outer_parts) {
+            let Some(outer) = outer else { continue };
+            self.join_partition(at, level + 1, hashed, (inner.as_ref(), outer.rows), joined)?;
+        }
+        Ok(())
+    }
+
+    /// Splits the rows of both sides of a partition.
+    fn split(
+        &self,
+        at: usize,
+        level: u32,
+        partitions: usize,
+        (inner, outer): (&Partition, &Stored),
+        hasher: &Hasher,
+    ) -> Result<(Vec<Option<Partition>>, Vec<Option<Partition>>), SqlError> {
+        let workspace = self.join.runtime.workspace();
+        let mut writers = PartitionWriters::of_level(workspace, level, partitions);
+        let mut reader = RunReader::new(&inner.rows, FILE_BYTES_MAX);
+        while reader.advance()? {
+            self.check(at)?;
+            let (key, row) = (reader.key(), reader.row());
+            let mut values = Vec::new();
+            let memory_bytes = HashedRow::read(row, &mut values)?.memory_bytes(key);
+            writers.push(hasher.hash_one(key), key, row, memory_bytes)?;
+        }
+        let inner = writers.finish()?;
+        let mut writers = PartitionWriters::of_level(workspace, level, partitions);
+        let mut reader = RunReader::new(outer, FILE_BYTES_MAX);
+        while reader.advance()? {
+            self.check(at)?;
+            let (_, mut parts) = reader.row().split_first().ok_or_else(bad)?;
+            let key = take_bytes(&mut parts)?;
+            writers.push(hasher.hash_one(key), reader.key(), reader.row(), 0)?;
+        }
+        Ok((inner, writers.finish()?))
+    }
+
+    /// Writes the joined rows of one partition, and a row alone for each row of the tables before.
+    fn join_rows(
         &self,
         at: usize,
         inner: Option<&Stored>,
         outer: &Stored,
         keys: &HashKeys,
-        writer: &mut RunWriter<'_>,
+        Joined { writer, runs }: &mut Joined<'_>,
     ) -> Result<(), SqlError> {
         let arena = Bump::new();
         let mut hashed = HashedRows::new(keys, &arena, self.join.runtime.workspace(), false);
@@ -202,6 +315,7 @@ impl<'j> Running<'j, '_> {
             }
         }
         hashed.finish()?;
+        let start = writer.position();
         let is_outer = self.join.plan.steps[at].begins.is_some();
         let mut reader = RunReader::new(outer, FILE_BYTES_MAX);
         let mut row = Vec::new();
@@ -227,6 +341,8 @@ impl<'j> Running<'j, '_> {
                 Ok(Flow::Continue)
             })?;
         }
+        let end = writer.position();
+        runs.extend((start < end).then_some(start..end));
         Ok(())
     }
 
@@ -240,7 +356,7 @@ impl<'j> Running<'j, '_> {
     ) -> Result<Flow, SqlError> {
         let step = &self.join.plan.steps[at];
         let workspace = self.join.runtime.workspace();
-        let mut merged = MergedRuns::new(workspace, &joined, file_bytes(workspace))?;
+        let mut merged = MergedRuns::new(workspace, joined, workspace.limits.join_bytes / 2)?;
         let (mut number, mut last) = (Vec::new(), Vec::new());
         let mut arena = Bump::new();
         while merged.advance()? {

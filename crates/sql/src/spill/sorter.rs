@@ -178,9 +178,10 @@ impl<'w> Sorter<'w> {
                     .filter(|run| !run.range.is_empty())
                     .collect();
                 drop(file);
-                let together = (self.memory_bytes / (16 << 10)).clamp(RUNS_MIN, RUNS_MAX);
+                let together = runs_together(self.memory_bytes);
                 while runs.len() > together {
-                    runs = self.merged(&runs, together)?;
+                    let (workspace, wanted) = (self.workspace, self.wanted);
+                    runs = merged(workspace, &runs, together, wanted, |few| self.merge(few))?;
                 }
                 Source::Runs(self.merge(&runs)?)
             }
@@ -188,30 +189,51 @@ impl<'w> Sorter<'w> {
         Ok(SortedRows { workspace: self.workspace, source, left: self.wanted, rows: 0, _charge: self.charge })
     }
 
-    /// Merges neighbours, `together` runs into one.
-    fn merged(&mut self, runs: &[Stored], together: usize) -> Result<Vec<Stored>, SqlError> {
-        let mut writer = RunWriter::new(self.workspace)?;
-        let mut ends = Vec::new();
-        for few in runs.chunks(together) {
-            let start = writer.position();
-            let mut merge = self.merge(few)?;
-            let mut left = self.wanted;
-            while left > 0 && merge.advance()? {
-                writer.push(merge.current().key(), merge.current().row())?;
-                left -= 1;
-            }
-            ends.push(start..writer.end_run()?);
-        }
-        let Stored { file, .. } = writer.finish()?;
-        Ok(ends.into_iter().map(|range| Stored { file: file.clone(), range }).collect())
-    }
-
     fn merge(&mut self, runs: &[Stored]) -> Result<Merge, SqlError> {
         self.workspace.counters.add(Counter::SortMergePasses, 1);
-        let read_bytes = (self.memory_bytes / runs.len().max(1)).clamp(READ_BYTES_MIN, READ_BYTES);
-        self.charge.cover(read_bytes * runs.len(), self.workspace.account)?;
-        Merge::new(runs, read_bytes)
+        merge(self.workspace, runs, self.memory_bytes, &mut self.charge)
     }
+}
+
+/// How many runs are merged at once in `memory_bytes`.
+fn runs_together(memory_bytes: usize) -> usize {
+    (memory_bytes / (16 << 10)).clamp(RUNS_MIN, RUNS_MAX)
+}
+
+/// Merges in about `memory_bytes`, for which `charge` grows.
+fn merge(
+    workspace: Workspace<'_>,
+    runs: &[Stored],
+    memory_bytes: usize,
+    charge: &mut Charge,
+) -> Result<Merge, SqlError> {
+    let read_bytes = (memory_bytes / runs.len().max(1)).clamp(READ_BYTES_MIN, READ_BYTES);
+    charge.cover(read_bytes * runs.len(), workspace.account)?;
+    Merge::new(runs, read_bytes)
+}
+
+/// Merges neighbours, as many runs into one as `merge` takes at once. It keeps `wanted` rows of each.
+fn merged<'w>(
+    workspace: Workspace<'w>,
+    runs: &[Stored],
+    together: usize,
+    wanted: usize,
+    mut merge: impl FnMut(&[Stored]) -> Result<Merge, SqlError>,
+) -> Result<Vec<Stored>, SqlError> {
+    let mut writer = RunWriter::new(workspace)?;
+    let mut ends = Vec::new();
+    for few in runs.chunks(together) {
+        let start = writer.position();
+        let mut merge = merge(few)?;
+        let mut left = wanted;
+        while left > 0 && merge.advance()? {
+            writer.push(merge.current().key(), merge.current().row())?;
+            left -= 1;
+        }
+        ends.push(start..writer.end_run()?);
+    }
+    let Stored { file, .. } = writer.finish()?;
+    Ok(ends.into_iter().map(|range| Stored { file: file.clone(), range }).collect())
 }
 
 /// Rows in the order of their keys.
@@ -282,18 +304,24 @@ pub(crate) struct MergedRuns {
 }
 
 impl MergedRuns {
-    /// Reads `read_bytes` of each run at a time.
+    /// Merges in about `memory_bytes`. If that is not enough for all runs, some are merged in files first.
     ///
     /// # Errors
-    /// 1290 and 1041 for memory, 1030 for the file.
+    /// 1290 and 1041 for memory, 1021 and 1030 for the file, 1317 after KILL.
     pub(crate) fn new(
         workspace: Workspace<'_>,
-        runs: &[Stored],
-        read_bytes: usize,
+        mut runs: Vec<Stored>,
+        memory_bytes: usize,
     ) -> Result<MergedRuns, SqlError> {
         let mut charge = Charge::default();
-        charge.cover(read_bytes * runs.len(), workspace.account)?;
-        Ok(MergedRuns { merge: Merge::new(runs, read_bytes)?, _charge: charge })
+        let together = runs_together(memory_bytes);
+        while runs.len() > together {
+            runs = merged(workspace, &runs, together, usize::MAX, |few| {
+                merge(workspace, few, memory_bytes, &mut charge)
+            })?;
+        }
+        let merge = merge(workspace, &runs, memory_bytes, &mut charge)?;
+        Ok(MergedRuns { merge, _charge: charge })
     }
 
     /// Moves to the next entry. False at the end.
