@@ -566,7 +566,7 @@ fn drawn_statements_give_the_same_with_tiny_buffers_and_with_large_ones() {
 
 #[test]
 fn a_partition_that_does_not_fit_is_split_and_one_key_of_many_rows_is_sorted() {
-    let mut world = World::new(3_000);
+    let mut world = World::new(1_500);
     let spread = "a.id + 0 = o.id * 2";
     let one_key = "IF(a.id % 7 = 0 OR a.id > 20, a.id, -1) = IF(o.id % 3 = 0, o.id, -1)";
     for (condition, is_sorted) in [(spread, false), (one_key, true)] {
@@ -752,6 +752,56 @@ fn a_statement_holds_about_its_buffers_however_many_rows_there_are() {
         assert_eq!(world.status("Memory_used"), 0, "{sql}");
     }
     assert!(spilled > 6, "{spilled}");
+}
+
+#[test]
+fn the_keys_of_rows_that_are_locked_count_and_go_to_files() {
+    let mut world = World::new(6_000);
+    for (order, keeps_keys) in [("", true), (" ORDER BY g", false)] {
+        let sql = format!("SELECT id, g FROM a FORCE INDEX (g) WHERE g >= 0{order} FOR UPDATE");
+        world.ok(LARGE);
+        let expected = world.ok(&sql);
+        assert!(expected.len() > 5_000);
+        world.ok("SET max_session_mem_used = 65536");
+        match keeps_keys {
+            true => assert_eq!(world.run(&sql).err().map(|error| error.code()), Some(1290), "{sql}"),
+            false => assert!(world.ok(&sql) == expected, "{sql}"),
+        }
+        world.ok("SET max_session_mem_used = DEFAULT");
+        for few in [TINY, MEDIUM] {
+            world.ok(few);
+            let (operations, found) = world.counted(&sql);
+            assert!(found == expected, "{sql}");
+            assert_eq!(operations > 0, keeps_keys, "{sql}");
+        }
+        assert_eq!(world.status("Memory_used"), 0, "{sql}");
+    }
+}
+
+/// The row is found by the entry that it has and by the one that it will have.
+#[test]
+fn a_row_that_moves_while_its_lock_is_waited_for_comes_once() {
+    for order in ["", " ORDER BY g"] {
+        let mut world = World::new(300);
+        world.ok(TINY);
+        world.ok("UPDATE a SET g = 5 WHERE g IS NULL");
+        let mut other = session(&world.instance);
+        let mut lines = Lines::default();
+        for sql in ["BEGIN", "UPDATE a SET g = g + 7 WHERE id IN (3, 200)"] {
+            other.query(sql.as_bytes(), &mut lines).expect(sql);
+        }
+        let mut found = std::thread::scope(|threads| {
+            let sql = format!("SELECT id FROM a FORCE INDEX (g) WHERE g >= 0{order} FOR UPDATE");
+            let world = &mut world;
+            let reading = threads.spawn(move || world.ok(&sql));
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            other.query(b"COMMIT", &mut lines).expect("a commit");
+            reading.join().expect("rows")
+        });
+        found.remove(0);
+        found.sort_by_key(|id| id.parse::<u32>().expect("a number"));
+        assert_eq!(found, (0..300).map(|id| id.to_string()).collect::<Vec<_>>(), "{order}");
+    }
 }
 
 #[test]

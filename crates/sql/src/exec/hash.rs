@@ -7,7 +7,7 @@
 //! looked up there.
 
 use super::Flow;
-use super::partitions::{Partition, PartitionWriters};
+use super::partitions::{Partition, PartitionWriters, Partitions};
 use crate::SqlError;
 use crate::expr::{Compiled, Context, Part, Row};
 use crate::memory::Charge;
@@ -122,7 +122,7 @@ pub(super) struct HashedRows<'s> {
     may_partition: bool,
     /// Takes all rows once they do not fit into memory.
     writers: Option<Box<PartitionWriters<'s>>>,
-    partitions: Option<Vec<Option<Partition>>>,
+    partitions: Option<Partitions>,
     /// Takes all rows once they do not fit into memory.
     sorter: Option<Box<Sorter<'s>>>,
     /// The sorter's rows.

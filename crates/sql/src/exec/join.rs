@@ -119,7 +119,8 @@ impl<'p> Join<'p> {
     ) -> Result<Flow, SqlError> {
         let Find { table, access, .. } = *find;
         if let (Some(locks), Some(clause)) = (&self.runtime.locks, self.lock) {
-            return lock_each_row(locks, clause, part, find, scratch, &mut |image| {
+            let workspace = self.runtime.workspace();
+            return lock_each_row(locks, clause, part, find, scratch, workspace, &mut |image| {
                 each(&Part::Image(table.row_codec().view(image)), &None)
             });
         }

@@ -5,15 +5,19 @@
 //! any more. For each table, the rows that meet the conditions of the table's access are locked. If the order
 //! of an index matters, a row counts only by its newest entry in that index. If it was found by an older
 //! entry, it is skipped there, because the scan finds it again by the newer one.
+//!
+//! Otherwise the keys of the rows that were found are kept, since a row may be found by two entries. When
+//! they take more than a temporary table may, a row with another key is put off: the scan goes on, and at its
+//! end these rows are locked and handed on, in the order in which they were found.
 
 use super::Flow;
 use super::access::{Find, Scratch, Wants, for_each_row, named_rows};
 use super::join::passes;
-use super::key_set::KeySet;
+use super::seen::{Novelty, Seen};
 use crate::SqlError;
 use crate::expr::{Part, Row};
-use crate::plan::access::Access;
 use crate::plan::plan::{LockClause, LockPatience, SelectPlan};
+use crate::spill::Workspace;
 use base::IndexId;
 use engine::{Error, LockMode, LockWait, LockedRow, Reader, Table, Writer};
 use std::cell::RefCell;
@@ -86,6 +90,7 @@ pub(super) fn lock_each_row(
     part: usize,
     find: &Find<'_>,
     scratch: &mut Scratch,
+    workspace: Workspace<'_>,
     each: &mut dyn FnMut(&[u8]) -> Result<Flow, SqlError>,
 ) -> Result<Flow, SqlError> {
     let reader = match clause.wait {
@@ -134,10 +139,14 @@ pub(super) fn lock_each_row(
         *scratch.sorted() = keys;
         return flow;
     }
-    let mut done = Done::new(access);
     let index = access.index();
     let mut entry = (access.in_order && index != IndexId(0)).then(|| FoundEntry { index, key: Vec::new() });
-    for_each_row(&find, scratch, Wants::Keys, &mut |primary_key, found, left| {
+    let mut done = match index {
+        IndexId(0) => Done::Last(None),
+        _ if entry.is_some() => Done::Last(None),
+        _ => Done::Any(Box::new(Seen::of_keys(workspace))),
+    };
+    let flow = for_each_row(&find, scratch, Wants::Keys, &mut |primary_key, found, left| {
         let filter = left.of(access);
         if let (Some(entry), Part::Image(view)) = (&mut entry, &found) {
             entry.key.clear();
@@ -145,17 +154,23 @@ pub(super) fn lock_each_row(
         }
         let mut parts = outer.to_vec();
         parts[part] = *found;
-        if !passes(filter, &Row(&parts), context)? || !done.is_first(primary_key) {
+        if !passes(filter, &Row(&parts), context)? || !done.is_first(primary_key)? {
             return Ok(Flow::Continue);
         }
         match lock(primary_key, entry.as_ref())? {
             Some(flow) => Ok(flow),
             None => {
-                done.forget(primary_key);
+                done.forget();
                 Ok(Flow::Continue)
             }
         }
-    })
+    })?;
+    match done {
+        Done::Any(mut seen) if flow == Flow::Continue => {
+            seen.finish(&mut |primary_key| Ok(lock(primary_key, None)?.unwrap_or(Flow::Continue)))
+        }
+        _ => Ok(flow),
+    }
 }
 
 /// The index entry that led to a row.
@@ -165,37 +180,38 @@ struct FoundEntry {
 }
 
 /// The rows that were there already: a candidate may be delivered by what it is and by what it was.
-pub(super) enum Done {
-    /// Used for the clustered index: both images of a row come one after the other.
-    Clustered(Option<Vec<u8>>),
-    Any(KeySet),
+enum Done<'w> {
+    /// If the row counts at one entry only: both images of a row come one after the other there.
+    Last(Option<Vec<u8>>),
+    Any(Box<Seen<'w>>),
 }
 
-impl Done {
-    pub(super) fn new(access: &Access) -> Done {
-        match access.index() {
-            IndexId(0) => Done::Clustered(None),
-            _ => Done::Any(KeySet::default()),
+impl Done<'_> {
+    /// Forgets the row that came last, so that it counts if it is found again.
+    fn forget(&mut self) {
+        if let Done::Last(last) = self {
+            *last = None;
         }
     }
 
-    /// Forgets a row, so that it is delivered if it is found again.
-    fn forget(&mut self, primary_key: &[u8]) {
-        if let Done::Any(seen) = self {
-            seen.remove(primary_key);
-        }
-    }
-
-    pub(super) fn is_first(&mut self, primary_key: &[u8]) -> bool {
+    /// False if the row was there already, or is put off.
+    fn is_first(&mut self, primary_key: &[u8]) -> Result<bool, SqlError> {
         match self {
-            Done::Clustered(Some(last)) if last == primary_key => false,
-            Done::Clustered(last) => {
+            Done::Last(Some(last)) if last == primary_key => Ok(false),
+            Done::Last(last) => {
                 let last = last.get_or_insert_default();
                 last.clear();
                 last.extend_from_slice(primary_key);
-                true
+                Ok(true)
             }
-            Done::Any(seen) => seen.insert(primary_key),
+            Done::Any(seen) => match seen.note_key(primary_key)? {
+                Novelty::New => Ok(true),
+                Novelty::Known => Ok(false),
+                Novelty::Unknown => {
+                    seen.put_off_key(primary_key, |row| row.extend_from_slice(primary_key))?;
+                    Ok(false)
+                }
+            },
         }
     }
 }

@@ -48,6 +48,9 @@ pub(super) struct Partition {
     is_mixed: bool,
 }
 
+/// By number. `None` for a partition without rows.
+pub(super) type Partitions = Vec<Option<Partition>>;
+
 #[derive(Debug)]
 struct PartitionWriter<'w> {
     writer: RunWriter<'w>,
@@ -104,7 +107,7 @@ impl<'w> PartitionWriters<'w> {
         partition.writer.push(key, row)
     }
 
-    pub(super) fn finish(self) -> Result<Vec<Option<Partition>>, SqlError> {
+    pub(super) fn finish(self) -> Result<Partitions, SqlError> {
         let finish = |partition: PartitionWriter<'_>| {
             let PartitionWriter { writer, memory_bytes, is_mixed, .. } = partition;
             Ok(Partition { rows: writer.finish()?, memory_bytes, is_mixed })
@@ -273,7 +276,7 @@ impl<'j> Running<'j, '_> {
         partitions: usize,
         (inner, outer): (&Partition, &Stored),
         hasher: &Hasher,
-    ) -> Result<(Vec<Option<Partition>>, Vec<Option<Partition>>), SqlError> {
+    ) -> Result<(Partitions, Partitions), SqlError> {
         let workspace = self.join.runtime.workspace();
         let mut writers = PartitionWriters::of_level(workspace, level, partitions);
         let mut reader = RunReader::new(&inner.rows, FILE_BYTES_MAX);
