@@ -59,7 +59,7 @@ order_by_wide|SELECT MD5(GROUP_CONCAT(id)) FROM (SELECT id, s, pad, k, g FROM bi
 group_by|SELECT COUNT(*), SUM(n), MAX(m) FROM (SELECT SQL_BIG_RESULT g, s, COUNT(*) n, MAX(k) m FROM big GROUP BY g, s) d
 count_distinct|SELECT COUNT(DISTINCT s), COUNT(DISTINCT k) FROM big
 hash_join|SELECT COUNT(*), SUM(b.id), MAX(p.pad) FROM big b JOIN part p ON b.k = p.k
-left_join|SELECT COUNT(*), COUNT(p.id), MIN(p.pad) FROM big b LEFT JOIN part p ON b.g = p.k + $((rows / 10))
+left_join|SELECT COUNT(*), COUNT(p.id), MIN(p.pad) FROM big b LEFT JOIN part p ON p.k = b.g - $((rows / 10))
 derived|SELECT COUNT(*), SUM(k), MIN(s) FROM ($derived) d
 SQL
 }

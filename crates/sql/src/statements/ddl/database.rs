@@ -120,6 +120,8 @@ fn drop_with_tables(session: &mut Session, name: &str) -> Result<u64, DropError>
             Ok((_, lock)) => lock,
             // Another session has dropped it meanwhile.
             Err(error) if error.kind == ErrorKind::NoSuchTable => continue,
+            // And the database with it.
+            Err(error) if error.kind == ErrorKind::UnknownDatabase => return Err(DropError::NoSuchDatabase),
             Err(error) => return Err(DropError::Other(error)),
         };
         match database.drop_table(name, &table_name) {
