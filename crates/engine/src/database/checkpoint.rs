@@ -11,7 +11,7 @@
 //! again at the log's end; a transaction of more than an eighth of the capacity when the log has four times
 //! as much for it. So the log exceeds its capacity by what large transactions need, and by nothing else.
 
-use super::Database;
+use super::{Database, Definitions};
 use crate::format::file_header::TableNumbers;
 use crate::table::Table;
 use crate::{Error, Result};
@@ -28,9 +28,16 @@ impl Database {
         self.core().checkpoint()
     }
 
+    /// As [`Definitions::save_numbers`].
+    pub(crate) fn save_numbers(&self) -> Result<()> {
+        self.definitions.save_numbers()
+    }
+}
+
+impl Definitions {
     /// Puts the numbers of all tables into their headers, and ends the doubt about files in which no
     /// operation of more than one record is under way: a start after a crash need not walk through them.
-    pub(crate) fn save_numbers(&self) -> Result<()> {
+    pub(super) fn save_numbers(&self) -> Result<()> {
         let tables: Vec<Arc<Table>> = self.all_tables();
         for table in tables {
             let space = &table.state().space;
@@ -43,7 +50,7 @@ impl Database {
         }
         // A change of definitions may take long. Without this number nothing is lost: a start after a crash
         // raises it.
-        if let Some(catalogue) = self.try_catalogue() {
+        if let Some(catalogue) = self.catalogue.try_lock() {
             let numbers = TableNumbers { next_chain: catalogue.next_chain(), ..TableNumbers::default() };
             catalogue.tree().space().save(&numbers)?;
             catalogue.tree().space().end_doubt_if_idle()?;
@@ -57,10 +64,10 @@ pub(crate) use background::Checkpointer;
 
 #[cfg(not(feature = "shuttle"))]
 mod background {
-    use crate::database::Database;
+    use crate::database::Definitions;
     use crate::definition::FlushLog;
     use crate::journal::Call;
-    use base::sync::{Arc, Weak, thread};
+    use base::sync::{Arc, thread};
     use std::time::Duration;
     use wal::Durability;
 
@@ -76,12 +83,11 @@ mod background {
     }
 
     impl Checkpointer {
-        pub(crate) fn start(database: &Arc<Database>) -> Checkpointer {
-            let call = database.core().journal.call().clone();
-            let database = Arc::downgrade(database);
-            let own = call.clone();
+        pub(in crate::database) fn start(definitions: &Arc<Definitions>) -> Checkpointer {
+            let call = definitions.core.journal.call().clone();
+            let (definitions, own) = (definitions.clone(), call.clone());
             let spawned =
-                thread::Builder::new().name("checkpoint".to_owned()).spawn(move || run(&database, &own));
+                thread::Builder::new().name("checkpoint".to_owned()).spawn(move || run(&definitions, &own));
             call.set_served(spawned.is_ok());
             // Without the thread, statements take checkpoints when the log is full.
             Checkpointer { call, thread: spawned.ok() }
@@ -91,20 +97,17 @@ mod background {
     impl Drop for Checkpointer {
         fn drop(&mut self) {
             self.call.stop();
-            if let Some(thread) = self.thread.take()
-                && thread.thread().id() != thread::current().id()
-            {
+            if let Some(thread) = self.thread.take() {
                 // A panic of the thread has been reported by the panic hook; there is nothing to add.
                 let _ = thread.join();
             }
         }
     }
 
-    fn run(database: &Weak<Database>, call: &Call) {
+    fn run(definitions: &Definitions, call: &Call) {
         let mut last = base::Lsn(0);
+        let core = &definitions.core;
         while call.wait(TICK) {
-            let Some(database) = database.upgrade() else { break };
-            let core = database.core();
             let journal = &core.journal;
             if core.is_closed() || journal.failure().is_some() {
                 call.served();
@@ -119,7 +122,7 @@ mod background {
             let used = position.0.saturating_sub(journal.needed().0);
             let is_idle = position == last && used > 0;
             if used >= journal.capacity() / 8 || is_idle {
-                let _ = database.save_numbers().and_then(|()| core.make_room_in_log());
+                let _ = definitions.save_numbers().and_then(|()| core.make_room_in_log());
             }
             last = journal.position();
             call.served();

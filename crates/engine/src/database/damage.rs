@@ -2,8 +2,8 @@
 //! closed by itself: it keeps its name and its file, a statement that uses it is told what is wrong, and it
 //! can be dropped. Everything else serves.
 
-use super::Database;
 use super::catalogue::Catalogue;
+use super::{Database, Definitions};
 use crate::names::{path_of, table_path};
 use crate::table::Table;
 use crate::table::state::TableState;
@@ -60,7 +60,7 @@ impl Database {
     /// The tables that could not be opened, sorted by name. [`Database::table`] fails for them with
     /// [`Error::Corrupt`]; [`Database::drop_table`] drops them.
     pub fn damaged_tables(&self) -> Vec<DamagedTable> {
-        let names = self.names.read();
+        let names = self.definitions.names.read();
         let all = names.databases.iter().flat_map(|(database, names)| {
             names.damaged.iter().map(|(name, damage)| DamagedTable {
                 database: database.clone(),
@@ -71,6 +71,29 @@ impl Database {
         all.collect()
     }
 
+    /// Drops a damaged table. False if there is none of this name.
+    pub(super) fn drop_damaged(&self, catalogue: &mut Catalogue, database: &str, name: &str) -> Result<bool> {
+        let found =
+            self.definitions.names.read().databases.get(database).and_then(|d| d.damaged.get(name).cloned());
+        let Some(damage) = found else { return Ok(false) };
+        catalogue.remove_table(damage.id)?;
+        if let Some(database) = self.definitions.names.write().databases.get_mut(database) {
+            database.damaged.remove(name);
+        }
+        self.remove_path(&table_path(&self.dir, damage.file));
+        Ok(true)
+    }
+
+    /// Forgets the damaged tables of a database that is being dropped.
+    pub(super) fn drop_all_damaged(&self, catalogue: &mut Catalogue, damaged: Vec<Damage>) {
+        for damage in damaged {
+            catalogue.remove_gone_table(damage.id);
+            self.remove_path(&table_path(&self.dir, damage.file));
+        }
+    }
+}
+
+impl Definitions {
     /// Closes an open table that recovery cannot bring to where it should be. Nobody else has it yet.
     pub(super) fn close_table(&self, table: &Arc<Table>, error: Error) -> Result<()> {
         let state = table.state().clone();
@@ -84,25 +107,5 @@ impl Database {
             database.damaged.insert(state.def.name.clone(), damage);
         }
         Ok(())
-    }
-
-    /// Drops a damaged table. False if there is none of this name.
-    pub(super) fn drop_damaged(&self, catalogue: &mut Catalogue, database: &str, name: &str) -> Result<bool> {
-        let found = self.names.read().databases.get(database).and_then(|d| d.damaged.get(name).cloned());
-        let Some(damage) = found else { return Ok(false) };
-        catalogue.remove_table(damage.id)?;
-        if let Some(database) = self.names.write().databases.get_mut(database) {
-            database.damaged.remove(name);
-        }
-        self.remove_path(&table_path(&self.dir, damage.file));
-        Ok(true)
-    }
-
-    /// Forgets the damaged tables of a database that is being dropped.
-    pub(super) fn drop_all_damaged(&self, catalogue: &mut Catalogue, damaged: Vec<Damage>) {
-        for damage in damaged {
-            catalogue.remove_gone_table(damage.id);
-            self.remove_path(&table_path(&self.dir, damage.file));
-        }
     }
 }

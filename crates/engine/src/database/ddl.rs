@@ -38,15 +38,15 @@ impl Database {
     /// failed, [`Error::Closed`] after [`Database::close`], [`Error::Full`] if there is no room,
     /// [`Error::Io`].
     pub fn create_database(&self, name: &str, sql_metadata: &[u8]) -> Result<()> {
-        let mut catalogue = self.catalogue.lock();
+        let mut catalogue = self.definitions.catalogue.lock();
         self.core.touch()?;
-        if self.names.read().databases.contains_key(name) {
+        if self.definitions.names.read().databases.contains_key(name) {
             return Err(Error::DatabaseExists);
         }
         let sql_metadata = sql_metadata.to_vec();
         catalogue.put(&Record::Database { name: name.to_string(), sql_metadata: sql_metadata.clone() })?;
         let names = DatabaseNames { sql_metadata, ..DatabaseNames::default() };
-        self.names.write().databases.insert(name.to_string(), names);
+        self.definitions.names.write().databases.insert(name.to_string(), names);
         self.make_durable()
     }
 
@@ -59,7 +59,7 @@ impl Database {
         loop {
             let tables = self.tables(name)?;
             let locks = tables.iter().map(|table| self.lock_definition(table)).collect::<Result<Vec<_>>>()?;
-            let mut catalogue = self.catalogue.lock();
+            let mut catalogue = self.definitions.catalogue.lock();
             self.core.touch()?;
             let now = self.tables(name)?;
             if now.len() != tables.len()
@@ -71,7 +71,7 @@ impl Database {
             // CRASH: once the database's record has gone, a start removes the tables that are left of it. So
             // from here on nothing may fail: what stayed would be gone after the next start.
             catalogue.remove_database(name)?;
-            let names = self.names.write().databases.remove(name).unwrap_or_default();
+            let names = self.definitions.names.write().databases.remove(name).unwrap_or_default();
             self.drop_all_damaged(&mut catalogue, names.damaged.into_values().collect());
             for table in &tables {
                 let _closure = table.gate.close();
@@ -105,11 +105,11 @@ impl Database {
     /// [`Error::NoSuchDatabase`]; [`Error::TableExists`].
     /// As any change of definitions: see [`Database::create_database`].
     pub fn create_table(&self, def: TableDef) -> Result<Arc<Table>> {
-        let mut catalogue = self.catalogue.lock();
+        let mut catalogue = self.definitions.catalogue.lock();
         self.core.touch()?;
         check_definition(&def)?;
         {
-            let names = self.names.read();
+            let names = self.definitions.names.read();
             let database = names.databases.get(&def.database).ok_or(Error::NoSuchDatabase)?;
             if database.tables.contains_key(&def.name) || database.damaged.contains_key(&def.name) {
                 return Err(Error::TableExists);
@@ -125,7 +125,7 @@ impl Database {
         }
         let (database, name) = (state.def.database.clone(), state.def.name.clone());
         let table = Table::new(id, self.core.tables().clone(), state, TableNumbers::default());
-        if let Some(database) = self.names.write().databases.get_mut(&database) {
+        if let Some(database) = self.definitions.names.write().databases.get_mut(&database) {
             database.tables.insert(name, table.clone());
         }
         self.make_durable()?;
@@ -154,7 +154,7 @@ impl Database {
     /// for transactions. As any change of definitions: see [`Database::create_database`].
     pub fn replace_table(&self, old: &Table, new: &Arc<Table>) -> Result<()> {
         let _definition = self.lock_definition(old)?;
-        let mut catalogue = self.catalogue.lock();
+        let mut catalogue = self.definitions.catalogue.lock();
         self.core.touch()?;
         let (old_state, new_state) = (old.live_state()?, new.live_state()?);
         // The log names what was taken back or is to be purged there by the file's number, so the file keeps
@@ -168,7 +168,7 @@ impl Database {
         // CRASH: of two tables with one name the newer counts; a start removes the older.
         catalogue.put(&record(new.id(), new_state))?;
         {
-            let mut names = self.names.write();
+            let mut names = self.definitions.names.write();
             if let Some(database) = names.databases.get_mut(&old_state.def.database) {
                 database.tables.insert(old_state.def.name.clone(), new.clone());
             }
@@ -274,7 +274,7 @@ impl Database {
     pub fn drop_table(&self, database: &str, name: &str) -> Result<()> {
         let table = match self.table(database, name) {
             Err(Error::Corrupt { .. }) => {
-                let mut catalogue = self.catalogue.lock();
+                let mut catalogue = self.definitions.catalogue.lock();
                 self.core.touch()?;
                 let dropped = self.drop_damaged(&mut catalogue, database, name)?;
                 return if dropped { self.make_durable() } else { Err(Error::NoSuchTable) };
@@ -282,7 +282,7 @@ impl Database {
             table => table?,
         };
         let _definition = self.lock_definition(&table)?;
-        let mut catalogue = self.catalogue.lock();
+        let mut catalogue = self.definitions.catalogue.lock();
         self.core.touch()?;
         self.drop_one(&mut catalogue, &table)?;
         self.make_durable()
@@ -292,7 +292,7 @@ impl Database {
         let _closure = table.gate.close();
         let state = table.live_state()?;
         catalogue.remove_table(table.id())?;
-        if let Some(database) = self.names.write().databases.get_mut(&state.def.database) {
+        if let Some(database) = self.definitions.names.write().databases.get_mut(&state.def.database) {
             database.tables.remove(&state.def.name);
         }
         self.end_table(table);
@@ -305,7 +305,7 @@ impl Database {
     /// [`Error::NoSuchTable`].
     /// As any change of definitions: see [`Database::create_database`].
     pub fn keep_statistics(&self, table: &Table) -> Result<()> {
-        let mut catalogue = self.catalogue.lock();
+        let mut catalogue = self.definitions.catalogue.lock();
         self.core.touch()?;
         let state = table.live_state()?;
         let Some(statistics) = table.statistics() else { return Ok(()) };
@@ -324,7 +324,7 @@ impl Database {
     /// [`Error::NoSuchDatabase`], [`Error::NoSuchTable`]; [`Error::TableExists`] if the new name is taken.
     /// As any change of definitions: see [`Database::create_database`].
     pub fn rename_table(&self, from: (&str, &str), to: (&str, &str)) -> Result<()> {
-        let mut catalogue = self.catalogue.lock();
+        let mut catalogue = self.definitions.catalogue.lock();
         self.core.touch()?;
         let table = self.table(from.0, from.1)?;
         match self.table(to.0, to.1) {
@@ -338,7 +338,7 @@ impl Database {
         let state = TableState { def: Arc::new(def), ..state.clone() };
         catalogue.put(&record(table.id(), &state))?;
         table.set_state(state);
-        let mut names = self.names.write();
+        let mut names = self.definitions.names.write();
         if let Some(database) = names.databases.get_mut(from.0) {
             database.tables.remove(from.1);
         }
@@ -355,7 +355,7 @@ impl Database {
     /// As any change of definitions: see [`Database::create_database`].
     pub fn truncate(&self, table: &Table) -> Result<()> {
         let _definition = self.lock_definition(table)?;
-        let mut catalogue = self.catalogue.lock();
+        let mut catalogue = self.definitions.catalogue.lock();
         self.core.touch()?;
         let _closure = table.gate.close();
         let old = table.live_state()?;
@@ -393,7 +393,7 @@ impl Database {
     /// As any change of definitions: see [`Database::create_database`].
     pub fn create_index_within(&self, table: &Table, index: IndexDef, sort_bytes: usize) -> Result<()> {
         let _definition = self.lock_definition(table)?;
-        let mut catalogue = self.catalogue.lock();
+        let mut catalogue = self.definitions.catalogue.lock();
         self.core.touch()?;
         let _closure = table.gate.close();
         let state = table.live_state()?;
@@ -507,7 +507,7 @@ impl Database {
     /// As any change of definitions: see [`Database::create_database`].
     pub fn drop_index(&self, table: &Table, name: &str) -> Result<()> {
         let _definition = self.lock_definition(table)?;
-        let mut catalogue = self.catalogue.lock();
+        let mut catalogue = self.definitions.catalogue.lock();
         self.core.touch()?;
         let _closure = table.gate.close();
         let state = table.live_state()?;

@@ -235,7 +235,7 @@ impl<'d> Load<'d> {
         // transaction gets it again. By itself the record says nothing, for the transaction has changed no
         // table by the log.
         log::committed(core, self.header.stamp())?;
-        let mut catalogue = database.catalogue.lock();
+        let mut catalogue = database.definitions.catalogue.lock();
         core.touch()?;
         let _closure = table.gate.close();
         // CRASH: before this record the table is the empty one, and the new file is removed at the next

@@ -91,13 +91,29 @@ pub struct Database {
     dir: PathBuf,
     /// What the start came to.
     recovery: Recovery,
-    names: RwLock<Names, NamesLatch>,
-    /// A change of definitions holds this latch.
-    catalogue: Mutex<Catalogue, CatalogueLatch>,
+    definitions: Arc<Definitions>,
     #[cfg(not(feature = "shuttle"))]
     checkpointer: OnceLock<Checkpointer>,
     #[cfg(not(feature = "shuttle"))]
     undoer: OnceLock<Undoer>,
+}
+
+/// What is defined. The threads of a database own this and not the database: who drops the last handle of
+/// that waits for them, and then nobody has the directory open.
+#[derive(Debug)]
+struct Definitions {
+    core: Arc<WriteCore>,
+    names: RwLock<Names, NamesLatch>,
+    /// A change of definitions holds this latch.
+    catalogue: Mutex<Catalogue, CatalogueLatch>,
+}
+
+impl Definitions {
+    /// Every table there is.
+    fn all_tables(&self) -> Vec<Arc<Table>> {
+        let names = self.names.read();
+        names.databases.values().flat_map(|database| database.tables.values().cloned()).collect()
+    }
 }
 
 /// See [`Database::status`].
@@ -166,8 +182,8 @@ impl Database {
         #[cfg(not(feature = "shuttle"))]
         if options.cache.write_back == WriteBack::Background {
             database.core.purge.start(&database.core);
-            let _ = database.checkpointer.set(Checkpointer::start(&database));
-            let _ = database.undoer.set(Undoer::start(&database));
+            let _ = database.checkpointer.set(Checkpointer::start(&database.definitions));
+            let _ = database.undoer.set(Undoer::start(&database.definitions));
         }
         Ok(database)
     }
@@ -249,7 +265,7 @@ impl Database {
         if !start.is_clean() {
             let (tables, at_once) = (database.all_tables(), options.taken_back_at_start_max);
             for (table, error) in redone.logical.finish(&database.core, tables, at_once)? {
-                database.close_table(&table, error)?;
+                database.definitions.close_table(&table, error)?;
             }
         }
         if database.core.rollbacks.is_empty() {
@@ -274,13 +290,17 @@ impl Database {
         recovery: Recovery,
         catalogue: Catalogue,
     ) -> Database {
+        let definitions = Definitions {
+            core: core.clone(),
+            names: RwLock::of_class(Names::default()),
+            catalogue: Mutex::of_class(catalogue),
+        };
         Database {
             core,
             files,
             dir: dir.to_path_buf(),
             recovery,
-            names: RwLock::of_class(Names::default()),
-            catalogue: Mutex::of_class(catalogue),
+            definitions: Arc::new(definitions),
             #[cfg(not(feature = "shuttle"))]
             checkpointer: OnceLock::new(),
             #[cfg(not(feature = "shuttle"))]
@@ -290,8 +310,8 @@ impl Database {
 
     /// Opens what the catalogue names.
     fn load(&self, redone: &Redone) -> Result<()> {
-        let records = self.catalogue.lock().load()?;
-        let mut names = self.names.write();
+        let records = self.definitions.catalogue.lock().load()?;
+        let mut names = self.definitions.names.write();
         let mut tables: BTreeMap<(String, String), Box<TableRecord>> = BTreeMap::new();
         // Tables that a crash has left: of a database that was being dropped, or one that another was to
         // replace.
@@ -339,7 +359,7 @@ impl Database {
             }
         }
         drop(names);
-        leftover.into_iter().try_for_each(|id| self.catalogue.lock().remove_table(id))
+        leftover.into_iter().try_for_each(|id| self.definitions.catalogue.lock().remove_table(id))
     }
 
     /// Frees pages that belong to nothing.
@@ -351,7 +371,7 @@ impl Database {
                 Err(error) => return Err(error),
             }
         }
-        let catalogue = self.catalogue.lock();
+        let catalogue = self.definitions.catalogue.lock();
         examine::free_lost_pages(catalogue.tree().space(), |file| drop(file.catalogue()))?;
         Ok(())
     }
@@ -362,7 +382,7 @@ impl Database {
     fn remove_strangers(&self, end: Lsn) -> Result<()> {
         let mut files: BTreeSet<PathBuf> =
             self.all_tables().iter().map(|table| table.state().space.path()).collect();
-        for database in self.names.read().databases.values() {
+        for database in self.definitions.names.read().databases.values() {
             files.extend(database.damaged.values().map(|damage| table_path(&self.dir, damage.file())));
         }
         let tables = self.dir.join(TABLES_DIR);
@@ -417,7 +437,7 @@ impl Database {
         // After a failure the database stays closed to changes, and `close` may be tried again.
         self.core.set_closed();
         // A change of definitions that is under way asked before, and is waited for. The next one is refused.
-        drop(self.catalogue.lock());
+        drop(self.definitions.catalogue.lock());
         self.core.purge.stop();
         self.core.purge.drain(&self.core);
         if self.core.purge.len() == 0 && self.core.rollbacks.is_empty() {
@@ -426,11 +446,11 @@ impl Database {
             self.end_doubt()?;
         }
         self.write_back()?;
-        let names = self.names.read();
+        let names = self.definitions.names.read();
         for table in names.databases.values().flat_map(|database| database.tables.values()) {
             table.state().space.close(Detach::Discard)?;
         }
-        self.catalogue.lock().tree().space().close(Detach::Discard)?;
+        self.definitions.catalogue.lock().tree().space().close(Detach::Discard)?;
         self.core.control.lock().unlock();
         Ok(())
     }
@@ -465,18 +485,12 @@ impl Database {
                 Err(error) => return Err(error),
             }
         }
-        self.catalogue.lock().tree().space().end_doubt_if_idle()
+        self.definitions.catalogue.lock().tree().space().end_doubt_if_idle()
     }
 
     /// Every table there is.
     pub(crate) fn all_tables(&self) -> Vec<Arc<Table>> {
-        let names = self.names.read();
-        names.databases.values().flat_map(|database| database.tables.values().cloned()).collect()
-    }
-
-    /// The catalogue, unless somebody changes definitions.
-    pub(crate) fn try_catalogue(&self) -> Option<MutexGuard<'_, Catalogue>> {
-        self.catalogue.try_lock()
+        self.definitions.all_tables()
     }
 
     /// A place for a client: transactions, statements. It outlives a closed database, and does nothing then.
@@ -596,7 +610,7 @@ impl Database {
     /// Waits for changes under way and keeps others out.
     pub(crate) fn quiesce(&self) -> (MutexGuard<'_, Catalogue>, Closure<'_>) {
         let closure = self.core.statements.close();
-        (self.catalogue.lock(), closure)
+        (self.definitions.catalogue.lock(), closure)
     }
 
     pub(crate) fn core(&self) -> &Arc<WriteCore> {
@@ -605,7 +619,7 @@ impl Database {
 
     /// Names and their opaque metadata, sorted.
     pub fn databases(&self) -> Vec<(String, Vec<u8>)> {
-        let names = self.names.read();
+        let names = self.definitions.names.read();
         names.databases.iter().map(|(name, d)| (name.clone(), d.sql_metadata.clone())).collect()
     }
 
@@ -613,7 +627,7 @@ impl Database {
     /// [`Error::NoSuchDatabase`], [`Error::NoSuchTable`]; [`Error::Corrupt`] if it could not be opened: see
     /// [`Database::damaged_tables`].
     pub fn table(&self, database: &str, name: &str) -> Result<Arc<Table>> {
-        let names = self.names.read();
+        let names = self.definitions.names.read();
         let names = names.databases.get(database).ok_or(Error::NoSuchDatabase)?;
         match (names.tables.get(name), names.damaged.get(name)) {
             (Some(table), _) => Ok(table.clone()),
@@ -627,7 +641,7 @@ impl Database {
     /// # Errors
     /// [`Error::NoSuchDatabase`].
     pub fn tables(&self, database: &str) -> Result<Vec<Arc<Table>>> {
-        let names = self.names.read();
+        let names = self.definitions.names.read();
         let database = names.databases.get(database).ok_or(Error::NoSuchDatabase)?;
         Ok(database.tables.values().cloned().collect())
     }
@@ -635,6 +649,11 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
+        #[cfg(not(feature = "shuttle"))]
+        {
+            drop(self.checkpointer.take());
+            drop(self.undoer.take());
+        }
         // A session may outlive the database, and holds the queue. What is queued refers to tables, and would
         // keep their files open.
         self.core.purge.stop();

@@ -1,10 +1,10 @@
 //! The thread that takes transactions back behind clients: see `write::rollbacks`.
 
-use super::Database;
+use super::Definitions;
 use crate::Result;
 use crate::write::core::WriteCore;
 use crate::write::rollbacks::Progress;
-use base::sync::{Arc, Weak, thread};
+use base::sync::{Arc, thread};
 use std::time::Duration;
 
 /// How often a full disk is looked at.
@@ -20,10 +20,9 @@ pub(super) struct Undoer {
 }
 
 impl Undoer {
-    pub(super) fn start(database: &Arc<Database>) -> Undoer {
-        let core = database.core().clone();
-        let (weak, own) = (Arc::downgrade(database), core.clone());
-        let spawned = thread::Builder::new().name("rollback".to_owned()).spawn(move || run(&weak, &own));
+    pub(super) fn start(definitions: &Arc<Definitions>) -> Undoer {
+        let (core, definitions) = (definitions.core.clone(), definitions.clone());
+        let spawned = thread::Builder::new().name("rollback".to_owned()).spawn(move || run(&definitions));
         // Without the thread, statements do its work.
         core.rollbacks.set_served(spawned.is_ok());
         Undoer { core, thread: spawned.ok() }
@@ -33,22 +32,20 @@ impl Undoer {
 impl Drop for Undoer {
     fn drop(&mut self) {
         self.core.rollbacks.stop();
-        if let Some(thread) = self.thread.take()
-            && thread.thread().id() != thread::current().id()
-        {
+        if let Some(thread) = self.thread.take() {
             // A panic of the thread has been reported by the panic hook; there is nothing to add.
             let _ = thread.join();
         }
     }
 }
 
-fn run(database: &Weak<Database>, core: &WriteCore) {
+fn run(definitions: &Definitions) {
+    let core = &definitions.core;
     while core.rollbacks.wait() {
         let pause = match take_back(core) {
             Some(Progress::Some) => continue,
             Some(Progress::Damaged(table, error)) => {
-                let Some(database) = database.upgrade() else { return };
-                if database.close_damaged(&table, error).is_err() {
+                if definitions.close_damaged(&table, error).is_err() {
                     return;
                 }
                 continue;
@@ -75,7 +72,7 @@ fn take_back(core: &WriteCore) -> Option<Progress> {
     }
 }
 
-impl Database {
+impl Definitions {
     /// Closes a table with a page that cannot be read: its rows cannot be taken back. Nobody reads it
     /// meanwhile.
     fn close_damaged(&self, table: &Arc<crate::table::Table>, error: crate::Error) -> Result<()> {
