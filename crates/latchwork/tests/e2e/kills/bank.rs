@@ -232,7 +232,7 @@ fn acknowledged_transfers_are_there_after_a_kill_and_no_half_is() {
                 highest: 0,
             })
             .collect();
-        let mut builder = Builder::default();
+        let mut builder = Builder::new(folder);
         let mut restarts = Restarts::default();
         for _ in 0..rounds() {
             let round = Round::default();

@@ -6,6 +6,7 @@
 mod bank;
 mod clerks;
 mod ddl;
+mod huge;
 mod sysbench;
 
 use crate::support::latchwork::run;
