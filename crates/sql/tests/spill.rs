@@ -625,6 +625,12 @@ fn a_session_holds_no_more_than_it_may() {
     assert_eq!(world.ok("SELECT * FROM a ORDER BY x").len(), 2001);
 }
 
+/// 1,280 digits that do not repeat.
+fn digits() -> String {
+    let mut random = Random::new(9, 0);
+    (0..1_280).map(|_| char::from(b"0123456789abcdef"[random.below(16) as usize])).collect()
+}
+
 /// Each of these searches would take hours.
 #[test]
 fn a_kill_ends_one_long_search() {
@@ -641,6 +647,8 @@ fn a_kill_ends_one_long_search() {
         format!("LENGTH(SUBSTRING_INDEX({text}, {part}, 2))"),
         format!("LENGTH(SUBSTRING_INDEX({text}, {part}, -2))"),
         format!("LENGTH({}{text}{})", "REVERSE(".repeat(20), ")".repeat(20)),
+        format!("REPEAT('{}', 13000) REGEXP '[0-7][0-9a-f]{{1000}}x'", digits()),
+        format!("REPEAT('{}', 13000) NOT RLIKE '([0-7]?[0-9a-f]?){{1000}}x'", digits()),
     ] {
         let interrupt = world.session.interrupt().clone();
         let is_done = std::sync::atomic::AtomicBool::new(false);

@@ -202,7 +202,8 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
             let (left, right) = (value(&sides.0, row, context)?, value(&sides.1, row, context)?);
             match (to_text(&left, context), to_text(&right, context)) {
                 (Some(text), Some(pattern)) => {
-                    Some(regexp::matches(text, pattern, *ignore_case)? != *negated)
+                    let mut patience = Patience::new(context.environment);
+                    Some(regexp::matches(text, pattern, *ignore_case, &mut patience)? != *negated)
                 }
                 _ => None,
             }
