@@ -60,6 +60,8 @@ pub enum Error {
     WouldBlock,
     /// The session's wait was interrupted.
     Interrupted,
+    /// Row locks take too much memory: the transaction has to be rolled back.
+    TooManyLocks,
     /// The snapshot was given up because the old versions that it needed took too much memory.
     SnapshotTooOld,
     /// All transaction ids have been given out.
@@ -121,6 +123,7 @@ impl fmt::Display for Error {
             Error::LockWaitTimeout => write!(f, "{}", LockError::LockWaitTimeout),
             Error::WouldBlock => write!(f, "{}", LockError::WouldBlock),
             Error::Interrupted => write!(f, "{}", LockError::Interrupted),
+            Error::TooManyLocks => write!(f, "{}", LockError::TableFull),
             Error::SnapshotTooOld => write!(f, "{}", transactions::SnapshotTooOld),
             Error::IdsExhausted => write!(f, "{}", transactions::IdsExhausted),
             Error::Full => write!(f, "the disk is full"),
@@ -163,6 +166,7 @@ impl From<LockError> for Error {
             LockError::LockWaitTimeout => Error::LockWaitTimeout,
             LockError::WouldBlock => Error::WouldBlock,
             LockError::Interrupted => Error::Interrupted,
+            LockError::TableFull => Error::TooManyLocks,
         }
     }
 }

@@ -201,6 +201,10 @@ impl From<engine::Error> for SqlError {
                 format!("Record has changed since last read in table '{table}'; try restarting transaction"),
             ),
             Error::LockWaitTimeout | Error::WouldBlock => SqlError::lock_wait_timeout(),
+            Error::TooManyLocks => SqlError::new(
+                ErrorKind::LockTableFull,
+                "The total number of locks exceeds the lock table size",
+            ),
             Error::Interrupted => {
                 SqlError::new(ErrorKind::QueryInterrupted, "Query execution was interrupted")
             }

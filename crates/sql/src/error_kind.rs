@@ -111,6 +111,7 @@ kinds! {
     LockedTablesOrTransaction: 1192, "HY000";
     UnknownSystemVariable: 1193, "HY000";
     LockWaitTimeout: 1205, "HY000";
+    LockTableFull: 1206, "HY000";
     WrongArguments: 1210, "HY000";
     Deadlock: 1213, "40001";
     WrongColumnCountInUnion: 1222, "21000";

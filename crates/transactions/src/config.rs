@@ -27,6 +27,9 @@ pub struct Config {
     pub chunk_ids: u64,
     /// Old versions may take so many bytes. Beyond that the oldest snapshots are cancelled.
     pub version_limit_bytes: u64,
+    /// Explicit locks may take so many bytes. Beyond that a transaction with very many of them gets locks on
+    /// large parts of its tables instead; beyond four times that it is refused more.
+    pub lock_limit_bytes: u64,
     pub savepoint_locks: SavepointLocks,
 }
 
@@ -37,6 +40,7 @@ impl Default for Config {
             unfinished: Vec::new(),
             chunk_ids: CHUNK_IDS,
             version_limit_bytes: 256 << 20,
+            lock_limit_bytes: 64 << 20,
             savepoint_locks: SavepointLocks::default(),
         }
     }

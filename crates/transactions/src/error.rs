@@ -14,6 +14,8 @@ pub enum LockError {
     WouldBlock,
     /// The session was killed, or its statement (1317).
     Interrupted,
+    /// Locks take too much memory (1206).
+    TableFull,
 }
 
 impl fmt::Display for LockError {
@@ -23,6 +25,7 @@ impl fmt::Display for LockError {
             LockError::LockWaitTimeout => "lock wait timeout exceeded",
             LockError::WouldBlock => "the row is locked",
             LockError::Interrupted => "the wait for a lock was interrupted",
+            LockError::TableFull => "locks take too much memory",
         })
     }
 }

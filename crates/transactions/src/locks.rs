@@ -9,21 +9,26 @@
 
 mod ends;
 mod graph;
+mod held;
 mod queue;
+mod table;
 mod waiter;
 
 use crate::DEFINITIONS;
 use crate::error::LockError;
 use base::hash::{HashMap, spread};
+use base::sync::atomic::{AtomicU64, Ordering};
 use base::sync::{Arc, CachePadded, Mutex};
 use ends::Ends;
 use graph::Graph;
 
 base::latch_class!(pub RowLocksLatch, "row locks");
 pub use graph::{Blocker, PendingLock, WaitTotals, Wanted};
+pub use held::HeldLocks;
 pub use queue::LockMode;
 use queue::{Acquired, Queue};
 use std::time::{Duration, Instant};
+use table::TableLocks;
 use waiter::Phase;
 pub use waiter::{Holds, Waiter, Woken};
 
@@ -61,37 +66,87 @@ pub struct Held {
     before: Option<LockMode>,
 }
 
-impl Held {
-    /// How many locks this adds to those that a transaction holds, as others count them.
-    pub fn adds(&self) -> Holds {
-        match (self.before, self.table) {
-            (Some(_), _) => Holds::default(),
-            (None, DEFINITIONS) => Holds { rows: 0, tables: 1 },
-            (None, _) => Holds { rows: 1, tables: 0 },
-        }
-    }
-}
+type Partition = HashMap<u64, TableLocks>;
 
-type Partition = HashMap<u64, HashMap<Arc<[u8]>, Queue>>;
+/// Locks are refused that would take more than this many times as much as they may.
+const FULL_FACTOR: u64 = 4;
 
 #[derive(Debug)]
 pub struct Locks {
     partitions: Box<[CachePadded<Mutex<Partition, RowLocksLatch>>]>,
     ends: Ends,
     graph: Graph,
+    /// About what explicit locks take, as far as transactions have told.
+    bytes: AtomicU64,
+    /// Beyond this, transactions with very many have wide ones.
+    limit: AtomicU64,
 }
 
 impl Locks {
-    pub fn new() -> Locks {
+    /// `limit`: bytes that explicit locks may take.
+    pub fn new(limit: u64) -> Locks {
         Locks {
+            bytes: AtomicU64::new(0),
+            limit: AtomicU64::new(limit),
             partitions: (0..PARTITIONS).map(|_| CachePadded::default()).collect(),
             ends: Ends::new(),
             graph: Graph::default(),
         }
     }
 
+    fn partition_of(&self, table: u64, key: &[u8]) -> usize {
+        spread(&(table, key)) as usize % self.partitions.len()
+    }
+
     fn partition(&self, table: u64, key: &[u8]) -> &Mutex<Partition, RowLocksLatch> {
-        &self.partitions[spread(&(table, key)) as usize % self.partitions.len()]
+        &self.partitions[self.partition_of(table, key)]
+    }
+
+    /// Bytes that explicit locks may take; see [`crate::Config::lock_limit_bytes`].
+    pub fn limit(&self) -> u64 {
+        // ORDER: a number that stands alone.
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    pub fn set_limit(&self, bytes: u64) {
+        // ORDER: as in `limit`.
+        self.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    /// About what explicit locks take.
+    pub fn bytes(&self) -> u64 {
+        // ORDER: a sum.
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// A transaction has locks of so many bytes, of which so many were counted before.
+    fn count_bytes(&self, bytes: u64, before: u64) {
+        // ORDER: a sum.
+        self.bytes.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes() > self.limit().saturating_mul(FULL_FACTOR)
+    }
+
+    /// Replaces locks on keys of a table in one partition by a wide one. Gives those that stay, and whether
+    /// the wide one is to be given back with [`Locks::release_wide`].
+    fn widen(&self, owner: u64, table: u64, partition: usize, held: Vec<Held>) -> (Vec<Held>, bool) {
+        let mut partition = self.partitions[partition].lock();
+        match partition.get_mut(&table) {
+            Some(locks) => locks.widen(owner, held),
+            None => (held, false),
+        }
+    }
+
+    fn release_wide(&self, owner: u64, table: u64, partition: usize) {
+        let mut partition = self.partitions[partition].lock();
+        if let Some(locks) = partition.get_mut(&table) {
+            locks.release_wide(owner, |advance| self.graph.with(|graph| advance(graph)));
+            if locks.is_empty() {
+                partition.remove(&table);
+            }
+        }
     }
 
     /// Locks a key for `owner`. `None` if it had the lock already.
@@ -104,21 +159,18 @@ impl Locks {
         patience: Patience,
     ) -> Result<Option<Held>, LockError> {
         let mut partition = self.partition(table, key).lock();
-        let keys = partition.entry(table).or_default();
-        if !keys.contains_key(key) {
-            keys.insert(Arc::from(key), Queue::default());
+        let locks = partition.entry(table).or_default();
+        if locks.covers(owner, mode) {
+            return Ok(None);
         }
-        let (stored, queue) = keys
-            .get_key_value(key)
-            .map(|(stored, _)| stored.clone())
-            .zip(keys.get_mut(key))
-            .expect("just made");
+        let (stored, queue) = locks.queue(key);
         let before = match queue.acquire(owner, mode) {
             Acquired::Already => return Ok(None),
             Acquired::Now { before } => return Ok(Some(Held { table, key: stored, before })),
             Acquired::NotYet { before } => before,
         };
         if patience == Patience::None {
+            locks.settle(key);
             return Err(LockError::WouldBlock);
         }
         waiter.begin();
@@ -151,8 +203,7 @@ impl Locks {
     /// True if another transaction holds an explicit lock on the key.
     pub fn is_held_by_others(&self, owner: u64, table: u64, key: &[u8]) -> bool {
         let partition = self.partition(table, key).lock();
-        let queue = partition.get(&table).and_then(|keys| keys.get(key));
-        queue.is_some_and(|queue| queue.is_held_by_others(owner))
+        partition.get(&table).is_some_and(|locks| locks.is_held_by_others(owner, key))
     }
 
     /// Gives a lock back: down to what was held before if `to_before`, altogether otherwise.
@@ -237,7 +288,8 @@ impl Locks {
 
     /// Keys with a holder or a waiter, transactions waited for, transactions that wait.
     pub fn usage(&self) -> LockUsage {
-        let keys = self.partitions.iter().map(|p| p.lock().values().map(HashMap::len).sum::<usize>()).sum();
+        let keys =
+            self.partitions.iter().map(|p| p.lock().values().map(TableLocks::len).sum::<usize>()).sum();
         LockUsage { keys, awaited: self.ends.len(), waiting: self.graph.with(|graph| graph.len()) }
     }
 }
@@ -253,16 +305,12 @@ pub struct LockUsage {
     pub waiting: usize,
 }
 
-/// Runs `change` on the key's queue, if there is one, and forgets the queue if it is empty then.
+/// Runs `change` on the key's queue, if there is one, and forgets what is empty then.
 fn with_queue(partition: &mut Partition, table: u64, key: &[u8], change: impl FnOnce(&mut Queue)) {
-    let Some(keys) = partition.get_mut(&table) else { return };
-    let Some(queue) = keys.get_mut(key) else { return };
-    change(queue);
-    if queue.is_empty() {
-        keys.remove(key);
-        if keys.is_empty() {
-            partition.remove(&table);
-        }
+    let Some(locks) = partition.get_mut(&table) else { return };
+    locks.with_queue(key, change);
+    if locks.is_empty() {
+        partition.remove(&table);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::config::SavepointLocks;
 use crate::error::LockError;
-use crate::locks::{Held, Holds, LockMode, Patience, Waiter};
+use crate::locks::{HeldLocks, Holds, LockMode, Patience, Waiter};
 use crate::status::Outcome;
 use crate::transactions::Transactions;
 use crate::versions::{Version, VersionRef};
@@ -19,7 +19,7 @@ pub struct Transaction {
     shared: Arc<Transactions>,
     id: u64,
     waiter: Arc<Waiter>,
-    held: Vec<Held>,
+    held: HeldLocks,
     left: Vec<VersionRef>,
     /// Bytes of the versions it has left.
     left_bytes: u64,
@@ -41,7 +41,7 @@ impl Transaction {
             shared,
             id,
             waiter,
-            held: Vec::new(),
+            held: HeldLocks::default(),
             left: Vec::new(),
             left_bytes: 0,
             counted_bytes: 0,
@@ -82,7 +82,7 @@ impl Transaction {
         if let Some(held) = held {
             let (now, adds) = (self.waiter.holds(), held.adds());
             self.waiter.set_holds(Holds { rows: now.rows + adds.rows, tables: now.tables + adds.tables });
-            self.held.push(held);
+            self.held.push(self.id, held, &self.shared.locks)?;
         }
         self.shared.gate.come_back(&self.waiter, patience)
     }
@@ -134,10 +134,7 @@ impl Transaction {
     /// Gives back the explicit locks taken between two marks. Marks behind the first are not to be used any
     /// more.
     pub fn give_back_locks_between(&mut self, from: LockMark, to: LockMark) {
-        if from.0 >= to.0 {
-            return;
-        }
-        for held in self.held.drain(from.0..to.0).rev() {
+        for held in self.held.take_between(from.0, to.0) {
             self.shared.locks.unlock(self.id, &held, true);
             let (now, adds) = (self.waiter.holds(), held.adds());
             self.waiter.set_holds(Holds { rows: now.rows - adds.rows, tables: now.tables - adds.tables });
@@ -214,9 +211,7 @@ impl Transaction {
     }
 
     fn release(&mut self) {
-        for held in self.held.drain(..).rev() {
-            self.shared.locks.unlock(self.id, &held, false);
-        }
+        self.held.release(self.id, &self.shared.locks);
         self.waiter.set_transaction(0);
         self.shared.locks.ended(self.id);
     }

@@ -46,7 +46,7 @@ impl Transactions {
         Arc::new(Transactions {
             status: StatusTable::with_unfinished(config.next_id.0, config.chunk_ids, &config.unfinished),
             registry: Registry::new(),
-            locks: Locks::new(),
+            locks: Locks::new(config.lock_limit_bytes),
             gate: Arc::default(),
             versions: VersionStore::new(config.version_limit_bytes),
             savepoint_locks: config.savepoint_locks,
@@ -157,6 +157,16 @@ impl Transactions {
     /// What [`Transactions::set_version_limit`] has set.
     pub fn version_limit(&self) -> u64 {
         self.versions.limit()
+    }
+
+    /// Sets how many bytes explicit locks may take; see [`Config::lock_limit_bytes`].
+    pub fn set_lock_limit(&self, bytes: u64) {
+        self.locks.set_limit(bytes);
+    }
+
+    /// Bytes that explicit locks take, to some 64 KiB a transaction.
+    pub fn lock_bytes(&self) -> u64 {
+        self.locks.bytes()
     }
 
     pub fn usage(&self) -> Usage {

@@ -343,3 +343,172 @@ fn many_threads_on_few_keys_exclude_each_other_and_all_finish() {
     assert_eq!(sums.iter().map(|sum| *sum.lock()).sum::<u64>(), THREADS * ROUNDS);
     assert_eq!(transactions.usage().locks, LockUsage::default());
 }
+
+/// A lock table of so little memory that a transaction with some hundred locks has wide ones.
+fn small() -> Arc<Transactions> {
+    Transactions::new(&Config { lock_limit_bytes: 1 << 10, ..Config::default() })
+}
+
+/// Keys enough for a transaction to tell about its memory.
+const MANY: u32 = 2_000;
+/// What refuses it more: so small a limit has no room for what is not told yet.
+const ROOMY: u64 = 100 << 10;
+
+#[test]
+fn very_many_locks_become_wide_ones_that_others_meet_key_by_key() {
+    for mode in [Shared, Exclusive] {
+        let transactions = Transactions::new(&Config { lock_limit_bytes: ROOMY, ..Config::default() });
+        let [(_a, mut a), (_b, mut b)] = [0; 2].map(|_| begin(&transactions));
+        for key in 0..MANY {
+            lock(&mut a, &key.to_be_bytes(), mode).unwrap();
+        }
+        assert!(transactions.usage().locks.keys < MANY as usize / 2, "{:?}", transactions.usage().locks);
+        assert!(transactions.lock_bytes() <= ROOMY);
+        for key in 0..MANY {
+            let key = key.to_be_bytes();
+            assert!(b.is_locked_by_others(TABLE, &key));
+            assert_eq!(try_lock(&mut b, &key, Exclusive), Err(LockError::WouldBlock));
+        }
+        assert!(transactions.usage().locks.keys < MANY as usize / 2, "what was refused leaves nothing");
+        let shared = try_lock(&mut b, &7u32.to_be_bytes(), Shared);
+        assert_eq!(shared.is_ok(), mode == Shared);
+        assert_eq!(b.lock(TABLE + 1, &7u32.to_be_bytes(), Exclusive, Patience::None), Ok(()));
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| lock(&mut b, &9u32.to_be_bytes(), Exclusive).map(|()| b.commit()));
+            until_waiting(&transactions, 1);
+            let number = a.commit();
+            assert!(waiting.join().unwrap().unwrap() > number);
+        });
+        assert_eq!(transactions.usage().locks, LockUsage::default());
+        assert_eq!(transactions.lock_bytes(), 0);
+    }
+}
+
+#[test]
+fn many_may_share_wide_locks_and_who_wants_one_key_alone_waits_for_them_all() {
+    let transactions = Transactions::new(&Config { lock_limit_bytes: ROOMY, ..Config::default() });
+    let [(_a, mut a), (_b, mut b), (_c, mut c)] = [0; 3].map(|_| begin(&transactions));
+    for holder in [&mut a, &mut b] {
+        for key in 0..MANY {
+            lock(holder, &key.to_be_bytes(), Shared).unwrap();
+        }
+    }
+    let key = 11u32.to_be_bytes();
+    assert_eq!(try_lock(&mut a, &key, Exclusive), Err(LockError::WouldBlock));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| lock(&mut c, &key, Exclusive).map(|()| c));
+        until_waiting(&transactions, 1);
+        a.commit();
+        until_waiting(&transactions, 1);
+        b.commit();
+        waiting.join().unwrap().unwrap().commit();
+    });
+    assert_eq!(transactions.usage().locks, LockUsage::default());
+}
+
+#[test]
+fn locks_on_keys_that_others_hold_or_wait_for_stay_as_they_are() {
+    let transactions = Transactions::new(&Config { lock_limit_bytes: ROOMY, ..Config::default() });
+    let [(_a, mut a), (_b, mut b), (_c, mut c)] = [0; 3].map(|_| begin(&transactions));
+    lock(&mut b, b"b", Exclusive).unwrap();
+    lock(&mut a, b"a", Exclusive).unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| lock(&mut c, b"a", Exclusive).map(|()| c.commit()));
+        until_waiting(&transactions, 1);
+        for key in 0..MANY {
+            lock(&mut a, &key.to_be_bytes(), Shared).unwrap();
+        }
+        assert!(transactions.usage().locks.keys < MANY as usize / 2);
+        assert_eq!(try_lock(&mut a, b"b", Shared), Err(LockError::WouldBlock));
+        assert_eq!(try_lock(&mut b, b"a", Shared), Err(LockError::WouldBlock), "of a, alone");
+        assert_eq!(transactions.usage().locks.waiting, 1);
+        a.roll_back();
+        waiting.join().unwrap().unwrap();
+    });
+    b.commit();
+    assert_eq!(transactions.usage().locks, LockUsage::default());
+}
+
+#[test]
+fn what_wide_locks_have_replaced_is_not_given_back_and_what_came_later_is() {
+    let transactions = Transactions::new(&Config { lock_limit_bytes: ROOMY, ..Config::default() });
+    let [(_a, mut a), (_b, mut b)] = [0; 2].map(|_| begin(&transactions));
+    let first = a.lock_mark();
+    for key in 0..MANY {
+        lock(&mut a, &key.to_be_bytes(), Shared).unwrap();
+    }
+    let mark = a.lock_mark();
+    a.lock(TABLE + 1, b"later", Exclusive, Patience::None).unwrap();
+    a.give_back_locks(mark);
+    assert_eq!(b.lock(TABLE + 1, b"later", Exclusive, Patience::None), Ok(()));
+    a.give_back_locks(first);
+    assert_eq!(try_lock(&mut b, &1u32.to_be_bytes(), Exclusive), Err(LockError::WouldBlock));
+    a.commit();
+    b.commit();
+    assert_eq!(transactions.usage().locks, LockUsage::default());
+    assert_eq!(transactions.lock_bytes(), 0);
+}
+
+#[test]
+fn more_locks_than_there_is_memory_for_are_refused_and_the_transaction_can_end() {
+    let transactions = small();
+    let [(_a, mut a), (_b, mut b)] = [0; 2].map(|_| begin(&transactions));
+    // Of tables with one row each no large part can be locked.
+    let refused = (0..MANY).map(|n| a.lock(100 + u64::from(n), b"k", Shared, Patience::None));
+    assert!(refused.filter(|result| *result == Err(LockError::TableFull)).count() > 0);
+    a.roll_back();
+    assert_eq!(try_lock(&mut b, b"k", Exclusive), Ok(()));
+    b.commit();
+    assert_eq!(transactions.usage().locks, LockUsage::default());
+    assert_eq!(transactions.lock_bytes(), 0);
+}
+
+/// Draws requests with so little memory that wide locks come and go, and compares with a map of who was given
+/// what: nobody is given what another holds in the way.
+#[test]
+fn wide_locks_never_give_two_what_excludes() {
+    use base::random::Random;
+    use std::collections::BTreeMap;
+    for seed in 0..6 {
+        let mut random = Random::new(seed, 0);
+        let transactions = Transactions::new(&Config { lock_limit_bytes: ROOMY, ..Config::default() });
+        let mut sessions: Vec<(Session, Option<Transaction>)> =
+            (0..4).map(|_| (transactions.session(), None)).collect();
+        let mut given: BTreeMap<((usize, u32), usize), LockMode> = BTreeMap::new();
+        let (mut grants, mut fewest) = (0, 0);
+        for step in 0..30_000 {
+            let who = random.index(sessions.len());
+            let (session, transaction) = &mut sessions[who];
+            let transaction = transaction.get_or_insert_with(|| session.begin().unwrap());
+            if random.below(3_000) == 0 {
+                given.retain(|(_, owner), _| *owner != who);
+                sessions[who].1.take().unwrap().commit();
+                continue;
+            }
+            // Each has a table of its own, and is in another's now and then.
+            let visits = random.below(50) == 0;
+            let table = if visits { random.index(4) } else { who };
+            let key = (table, if visits { random.below(step + 1) } else { step });
+            let mode = if random.below(4) == 0 { Exclusive } else { Shared };
+            let got = transaction.lock(table as u64, &key.1.to_be_bytes(), mode, Patience::None);
+            if got.is_ok() {
+                grants += 1;
+                for ((_, other), theirs) in given.range((key, 0)..=(key, usize::MAX)) {
+                    let both_shared = mode == Shared && *theirs == Shared;
+                    assert!(*other == who || both_shared, "seed {seed}, step {step}");
+                }
+                let own = given.entry((key, who)).or_insert(mode);
+                *own = (*own).max(mode);
+            }
+            if given.len() > transactions.usage().locks.keys + 2_000 {
+                fewest += 1;
+            }
+        }
+        assert!(grants > 10_000 && fewest > 0, "{grants} {fewest}");
+        for (_, transaction) in &mut sessions {
+            transaction.take().map(Transaction::commit);
+        }
+        assert_eq!(transactions.usage().locks, LockUsage::default());
+        assert_eq!(transactions.lock_bytes(), 0);
+    }
+}

@@ -303,6 +303,41 @@ fn no_wake_up_is_lost_between_a_release_and_a_wait() {
 }
 
 #[test]
+fn no_wake_up_is_lost_at_wide_locks() {
+    // Without any memory for locks each transaction with a few has wide ones.
+    let config = || Config { chunk_ids: 2, lock_limit_bytes: 0, ..Config::default() };
+    explore(5, move || {
+        let transactions = Transactions::new(&config());
+        let held: Arc<[AtomicU64; 4]> = Arc::default();
+        let threads = [LockMode::Exclusive, LockMode::Shared, LockMode::Exclusive].map(|mode| {
+            let held = held.clone();
+            spawn(&transactions, move |transactions| {
+                let mut session = transactions.session();
+                let mut transaction = session.begin().unwrap();
+                let mut own = Vec::new();
+                for key in 0..4u8 {
+                    match transaction.lock(TABLE, &[key], mode, Patience::Endless) {
+                        // There is no memory for it, but it has it.
+                        Ok(()) | Err(LockError::TableFull) => {}
+                        Err(LockError::Deadlock) => break,
+                        Err(error) => panic!("{error}"),
+                    }
+                    assert_eq!(held[usize::from(key)].fetch_add(1, SeqCst), 0, "two hold what excludes");
+                    own.push(usize::from(key));
+                }
+                for key in own {
+                    held[key].fetch_sub(1, SeqCst);
+                }
+                transaction.commit();
+            })
+        });
+        join(threads);
+        assert_eq!(transactions.usage().locks, LockUsage::default());
+        assert_eq!(transactions.lock_bytes(), 0);
+    });
+}
+
+#[test]
 fn no_wake_up_is_lost_between_an_end_and_a_wait_for_it() {
     explore(10, || {
         let transactions = new();

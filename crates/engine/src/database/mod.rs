@@ -121,6 +121,8 @@ impl Definitions {
 pub struct Status {
     /// Memory that old versions of rows take, in bytes.
     pub version_bytes: u64,
+    /// About what explicit row locks take.
+    pub lock_bytes: u64,
     /// Rows whose old state waits to be purged.
     pub purge_queue: u64,
     /// Waits for rows.
@@ -520,6 +522,7 @@ impl Database {
         let checkpoint = log.checkpoint().map_or(Lsn(0), |checkpoint| checkpoint.needed);
         Status {
             version_bytes: usage.version_bytes,
+            lock_bytes: self.core.transactions.lock_bytes(),
             purge_queue: self.core.purge.len() as u64,
             lock_waits: self.core.transactions.wait_totals(),
             log_end: status.next,
@@ -545,6 +548,12 @@ impl Database {
         let values = table.state().indexes[0].codec.decode(key, &mut scratch).unwrap_or_default();
         let values = values.iter().map(ValueRef::to_value).collect();
         Some((table, values))
+    }
+
+    /// How many bytes explicit row locks may take. Beyond that a transaction with very many of them has
+    /// locks on large parts of its tables instead; beyond four times that it gets [`Error::TooManyLocks`].
+    pub fn set_lock_limit(&self, bytes: u64) {
+        self.core.transactions.set_lock_limit(bytes);
     }
 
     /// Sets how much memory old versions of rows may take. Beyond that the oldest snapshots are given up, and

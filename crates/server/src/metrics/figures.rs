@@ -140,6 +140,7 @@ fn transactions(page: &mut Page, shared: &Shared) {
     page.counter("latchwork_row_lock_wait_seconds_total", "Their time.", waits.waited.as_secs_f64());
     page.gauge("latchwork_row_lock_waiting", "Who waits now.", waits.waiting);
     page.counter("latchwork_deadlocks_total", "Transactions that gave way to others.", waits.deadlocks);
+    page.gauge("latchwork_lock_bytes", "Memory of explicit row locks.", status.lock_bytes);
     page.gauge("latchwork_version_bytes", "Memory of old versions of rows.", status.version_bytes);
     page.gauge(
         "latchwork_purge_queue_length",

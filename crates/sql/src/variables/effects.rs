@@ -158,6 +158,7 @@ impl Effects for EngineEffects {
             "concurrency_tickets" => {
                 database.set_concurrency_tickets(after.unsigned("concurrency_tickets") as u32);
             }
+            "latchwork_lock_limit" => database.set_lock_limit(after.unsigned("latchwork_lock_limit")),
             "latchwork_version_limit" => {
                 database.set_version_limit(after.unsigned("latchwork_version_limit"));
             }

@@ -250,6 +250,30 @@ impl Queue {
         }
     }
 
+    /// What `owner` holds.
+    pub fn mode(&self, owner: u64) -> Option<LockMode> {
+        self.holders.mode(owner)
+    }
+
+    /// `owner` has a wide lock, which the queue is to know.
+    pub fn cover(&mut self, owner: u64, mode: LockMode) {
+        if self.holders.mode(owner) < Some(mode) {
+            self.holders.hold(owner, mode);
+        }
+    }
+
+    /// True if nobody waits, and the holders have no more than wide locks give them.
+    pub fn is_covered(&self, wide: impl Fn(u64) -> Option<LockMode>) -> bool {
+        self.waiting.is_empty()
+            && self.holders.list.iter().all(|holder| wide(holder.owner) >= Some(holder.mode))
+    }
+
+    /// True if `owner` may hold this key too, without overtaking anybody.
+    pub fn allows_wide(&self, owner: u64, mode: LockMode) -> bool {
+        let has_it = self.holders.mode(owner) >= Some(mode);
+        has_it || self.waiting.is_empty() && self.holders.allow(owner, mode)
+    }
+
     /// True if another transaction holds the key, in any mode.
     pub fn is_held_by_others(&self, owner: u64) -> bool {
         !self.is_free_for(owner, LockMode::Exclusive)

@@ -246,10 +246,16 @@ impl Session {
     }
 
     /// A deadlock rolls back the whole transaction, and so does a row that another transaction has changed
-    /// after a binding snapshot. A KILL of the connection is reported as such.
+    /// after a binding snapshot, and locks that take too much memory. A KILL of the connection is reported
+    /// as such.
     fn after_error<T>(&mut self, result: Result<T, SqlError>) -> Result<T, SqlError> {
         match result {
-            Err(error) if matches!(error.kind, ErrorKind::Deadlock | ErrorKind::RecordChanged) => {
+            Err(error)
+                if matches!(
+                    error.kind,
+                    ErrorKind::Deadlock | ErrorKind::RecordChanged | ErrorKind::LockTableFull
+                ) =>
+            {
                 self.end_transaction(false)?;
                 Err(error)
             }

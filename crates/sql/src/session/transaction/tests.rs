@@ -310,3 +310,42 @@ fn a_panic_ends_the_session_and_takes_back_its_transaction() {
     fixture.run("UNLOCK TABLES");
     drop(instance);
 }
+
+#[test]
+fn a_statement_that_locks_very_many_rows_takes_little_memory_for_them() {
+    let mut fixture = table();
+    let mut second = other(&fixture, 8);
+    run(&mut second, "SET innodb_lock_wait_timeout = 0").expect("a limit");
+    fixture.run("SET GLOBAL latchwork_lock_limit = 1048576");
+    fixture.run("CREATE TABLE many (id INT PRIMARY KEY, v INT, KEY (v))");
+    fixture.run("INSERT INTO many VALUES (1, 1)");
+    for doubled in 0..16 {
+        fixture.run(&format!("INSERT INTO many SELECT id + {0}, v + {0} FROM many", 1 << doubled));
+    }
+    fixture.run("CREATE TABLE copy LIKE many");
+    let lock_bytes = |session: &mut Session| {
+        let last = run(session, "SHOW STATUS LIKE 'Latchwork_lock_bytes'").expect("a status");
+        let Value::Text(text) = &last.rows[0][1] else { panic!("{:?}", last.rows[0][1]) };
+        std::str::from_utf8(text).expect("digits").parse::<u64>().expect("a number")
+    };
+    for sql in ["INSERT INTO copy SELECT * FROM many", "SELECT COUNT(*) FROM many FOR UPDATE"] {
+        fixture.run("BEGIN");
+        fixture.run(sql);
+        let bytes = lock_bytes(&mut second);
+        assert!(bytes <= 2 << 20, "{sql}: {bytes}");
+        assert_eq!(fail(&mut second, "UPDATE many SET v = 0 WHERE id = 39999"), 1205, "{sql}");
+        assert_eq!(fail(&mut second, "DELETE FROM many WHERE id = 5"), 1205, "{sql}");
+        fixture.run("ROLLBACK");
+        assert_eq!(lock_bytes(&mut second), 0);
+        run(&mut second, "UPDATE many SET v = v + 1 WHERE id = 39999").expect("a free row");
+    }
+    // Others hold rows everywhere.
+    run(&mut second, "BEGIN").expect("a transaction");
+    run(&mut second, "SELECT COUNT(*) FROM many WHERE id < 2000 LOCK IN SHARE MODE").expect("locks");
+    fixture.run("BEGIN");
+    fixture.run("INSERT INTO copy VALUES (1, 1)");
+    assert_eq!(fail(&mut fixture.session, "SELECT COUNT(*) FROM many WHERE id > 2000 FOR UPDATE"), 1206);
+    assert_eq!(numbers(&mut fixture.session, "SELECT COUNT(*) FROM copy"), [0], "all of it is rolled back");
+    run(&mut second, "COMMIT").expect("an end");
+    assert_eq!(lock_bytes(&mut second), 0);
+}

@@ -29,6 +29,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     // Our own: whether events at latches are counted.
     global("latch_statistics", boolean(false)).works(),
     // Our own: memory in bytes for old versions of rows. Beyond it, the oldest snapshots are cancelled.
+    global("latchwork_lock_limit", unsigned(67108864, 1048576, 18446744073709551615, 1)).works(),
     global("latchwork_version_limit", unsigned(268435456, 1048576, 18446744073709551615, 1)).works(),
     global("local_infile", boolean(true)).works(),
     global("log_bin", boolean(false)).read_only().because(NO_BINARY_LOG),

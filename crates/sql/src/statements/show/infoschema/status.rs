@@ -73,6 +73,7 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Innodb_row_lock_waits", waits.waits);
     add("Threads_inside", engine.gate.inside);
     add("Threads_queued", engine.gate.queued);
+    add("Latchwork_lock_bytes", engine.lock_bytes);
     add("Latchwork_version_bytes", engine.version_bytes);
     let caches: Vec<_> =
         session.instance.database.caches().list().iter().map(|cache| cache.status().counters).collect();
