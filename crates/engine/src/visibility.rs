@@ -125,10 +125,10 @@ fn older(view: &View<'_>, header: RowHeader, file: u64, key: &[u8]) -> Result<Si
     if header.is_in_place() {
         return Ok(Sight::This);
     }
-    Ok(match view.find_version(file, key)? {
-        Found::Row(cell) => Sight::Other(cell),
-        Found::NoRow => Sight::Nothing,
-        Found::Newest => Sight::Again,
+    Ok(match find(view, file, key)? {
+        Some(Some(cell)) => Sight::Other(cell),
+        Some(None) => Sight::Nothing,
+        None => Sight::Again,
     })
 }
 
@@ -137,12 +137,25 @@ fn both(view: &View<'_>, header: RowHeader, file: u64, key: &[u8]) -> Result<Sig
     if header.is_in_place() {
         return Ok(Sight::This);
     }
-    let without = if header.is_first() { Found::NoRow } else { view.find_version(file, key)? };
+    let without = if header.is_first() { Some(None) } else { find(view, file, key)? };
     Ok(match (without, header.is_deleted()) {
-        (Found::Row(cell), true) => Sight::Other(cell),
-        (Found::Row(cell), false) => Sight::Both(cell),
-        (Found::NoRow, true) => Sight::Nothing,
-        (Found::NoRow, false) => Sight::This,
-        (Found::Newest, _) => Sight::Again,
+        (Some(Some(cell)), true) => Sight::Other(cell),
+        (Some(Some(cell)), false) => Sight::Both(cell),
+        (Some(None), true) => Sight::Nothing,
+        (Some(None), false) => Sight::This,
+        (None, _) => Sight::Again,
     })
+}
+
+/// What the row was, if there was one, in memory or in files. `None`: the page is to be read again.
+fn find(view: &View<'_>, file: u64, key: &[u8]) -> Result<Option<Option<Arc<[u8]>>>> {
+    let mut found = view.find_version(file, key)?;
+    loop {
+        found = match found {
+            Found::Row(cell) => return Ok(Some(Some(cell))),
+            Found::NoRow => return Ok(Some(None)),
+            Found::Newest => return Ok(None),
+            Found::Spilled(spilled) => view.read_spilled(&spilled)?,
+        };
+    }
 }

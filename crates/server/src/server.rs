@@ -440,6 +440,7 @@ fn open_database(
     let database = Database::open(datadir, engine_options).map_err(|problem| error(problem.to_string()))?;
     database.set_concurrency_tickets(values.unsigned("concurrency_tickets") as u32);
     database.set_lock_limit(values.unsigned("latchwork_lock_limit"));
+    database.set_version_file_limit(values.unsigned("latchwork_version_file_limit"));
     database.set_version_limit(values.unsigned("latchwork_version_limit"));
     options.globals.make_caches(&database).map_err(|problem| StartError(problem.message))?;
     Ok(database)

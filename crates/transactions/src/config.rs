@@ -1,6 +1,8 @@
 //! Where the transactions of a database start, and their limits.
 
+use crate::files::VersionFiles;
 use base::Stamp;
+use base::sync::Arc;
 
 /// Ids a chunk of the status table covers by default: 32 KiB of status words.
 pub const CHUNK_IDS: u64 = 4096;
@@ -25,11 +27,15 @@ pub struct Config {
     pub unfinished: Vec<Stamp>,
     /// Ids a chunk of the status table covers: a power of two, 2 or more.
     pub chunk_ids: u64,
-    /// Old versions may take so many bytes. Beyond that the oldest snapshots are cancelled.
+    /// Old versions may take so many bytes of memory. What is more goes to files.
     pub version_limit_bytes: u64,
     /// Explicit locks may take so many bytes. Beyond that a transaction with very many of them gets locks on
     /// large parts of its tables instead; beyond four times that it is refused more.
     pub lock_limit_bytes: u64,
+    /// Where the files come from. `None`: there are none, and the oldest snapshots are cancelled.
+    pub version_files: Option<Arc<dyn VersionFiles>>,
+    /// The files may have so many bytes. Beyond that the oldest snapshots are cancelled.
+    pub version_file_limit_bytes: u64,
     pub savepoint_locks: SavepointLocks,
 }
 
@@ -41,6 +47,8 @@ impl Default for Config {
             chunk_ids: CHUNK_IDS,
             version_limit_bytes: 256 << 20,
             lock_limit_bytes: 64 << 20,
+            version_files: None,
+            version_file_limit_bytes: 16 << 30,
             savepoint_locks: SavepointLocks::default(),
         }
     }

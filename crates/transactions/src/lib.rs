@@ -40,6 +40,7 @@ pub const DEFINITIONS: u64 = u64::MAX;
 
 mod config;
 mod error;
+mod files;
 mod gate;
 mod locks;
 mod registry;
@@ -51,6 +52,7 @@ mod versions;
 
 pub use config::{CHUNK_IDS, Config, SavepointLocks};
 pub use error::{IdsExhausted, LockError, SnapshotTooOld};
+pub use files::{VersionFile, VersionFiles};
 pub use gate::{GateCounts, TICKETS};
 pub use locks::{Blocker, LockMode, LockUsage, Patience, PendingLock, WaitTotals, Wanted};
 pub use registry::Snapshot;
@@ -58,4 +60,4 @@ pub use session::{Interrupter, Session, UnderWay, View};
 pub use status::StatusUsage;
 pub use transaction::{LockMark, Transaction};
 pub use transactions::{Horizon, Transactions, Usage};
-pub use versions::Found;
+pub use versions::{Found, Spilled, SpilledUsage};

@@ -204,6 +204,11 @@ impl Live {
         last_in(&self.needed, from, to)
     }
 
+    /// All numbers with `from <= number < to` of snapshots that need old versions.
+    pub fn all_needed_in(&self, from: u64, to: u64) -> impl Iterator<Item = u64> {
+        self.needed.iter().copied().filter(move |number| (from..to).contains(number))
+    }
+
     /// The smallest number of an open snapshot that has not been cancelled.
     pub fn oldest_needed(&self) -> Option<u64> {
         self.needed.first().copied()

@@ -6,9 +6,10 @@ use crate::locks::{Patience, Waiter};
 use crate::registry::{EntryRef, Hold, Snapshot};
 use crate::transaction::Transaction;
 use crate::transactions::Transactions;
-use crate::versions::Found;
+use crate::versions::{Found, Spilled};
 use base::Stamp;
 use base::sync::Arc;
+use std::io;
 
 /// One for each session, and for each thread of the engine that reads by snapshots or locks rows. It has at
 /// most one snapshot open and waits for one lock at a time.
@@ -223,9 +224,23 @@ impl View<'_> {
         self.snapshot
     }
 
-    /// What the row was in this snapshot, which does not see the stamp that is on the page.
+    /// What the row was in this snapshot, which does not see the stamp that is on the page. If that may be in
+    /// a file, it says so, and [`View::read_spilled`] goes on.
+    ///
+    /// # Errors
+    /// [`SnapshotTooOld`].
     pub fn find_version(&self, table: u64, key: &[u8]) -> Result<Found, SnapshotTooOld> {
-        self.session.shared.versions.find((table, key), |id| self.sees(Stamp(id)), || self.check())
+        let versions = &self.session.shared.versions;
+        versions.find((table, key), self.number(), |id| self.sees(Stamp(id)), || self.check())
+    }
+
+    /// What the row was, from files: as [`View::find_version`], but never [`Found::Spilled`]. To be called
+    /// without latches. Right also if the snapshot has been cancelled meanwhile.
+    ///
+    /// # Errors
+    /// Those of the files, also if one does not give back what was written.
+    pub fn read_spilled(&self, spilled: &Spilled) -> io::Result<Found> {
+        spilled.read(|id| self.sees(Stamp(id)))
     }
 
     /// Fails if the snapshot has been cancelled. [`View::find_version`] checks this by itself.

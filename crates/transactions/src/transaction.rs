@@ -5,7 +5,7 @@ use crate::error::LockError;
 use crate::locks::{HeldLocks, Holds, LockMode, Patience, Waiter};
 use crate::status::Outcome;
 use crate::transactions::Transactions;
-use crate::versions::{Version, VersionRef};
+use crate::versions::{Origin, Version, VersionRef};
 use base::Stamp;
 use base::sync::Arc;
 
@@ -145,14 +145,24 @@ impl Transaction {
     /// change. To be called before the page changes (transactions R5), with or without the page's latch.
     /// `written_by` is the stamp of the old row. Of several changes of a row only the first leaves a version.
     pub fn add_version(&mut self, table: u64, key: &[u8], written_by: Stamp, old: Option<Arc<[u8]>>) {
-        self.add(table, key, Version { superseded_by: self.id, written_by: written_by.0, old });
+        let origin = Origin::new(written_by, false);
+        self.add(table, key, Version { superseded_by: self.id, origin, old });
+    }
+
+    /// The same of a row that `written_by` inserted where there was none, without leaving a version. Whoever
+    /// does not see `written_by` must find that there was no row, and no version but this one says that.
+    /// `None`: it has deleted the row again.
+    pub fn add_first_version(&mut self, table: u64, key: &[u8], written_by: Stamp, old: Option<Arc<[u8]>>) {
+        let origin = Origin::new(written_by, true);
+        self.add(table, key, Version { superseded_by: self.id, origin, old });
     }
 
     /// Stores what a row was before the transaction with the stamp `superseded_by` changed it, this one or
     /// one that has committed, if there is no version of that. What it was is seen by everybody who does not
     /// see that change. To be called before the page changes, as [`Transaction::add_version`].
     pub fn add_version_before(&mut self, table: u64, key: &[u8], superseded_by: Stamp, old: Arc<[u8]>) {
-        self.add(table, key, Version { superseded_by: superseded_by.0, written_by: 0, old: Some(old) });
+        let origin = Origin::new(Stamp(0), false);
+        self.add(table, key, Version { superseded_by: superseded_by.0, origin, old: Some(old) });
     }
 
     fn add(&mut self, table: u64, key: &[u8], version: Version) {

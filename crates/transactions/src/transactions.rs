@@ -7,9 +7,10 @@ use crate::registry::{Hold, Live, Registry, Snapshot};
 use crate::session::Session;
 use crate::status::{Status, StatusTable, StatusUsage};
 use crate::transaction::Transaction;
-use crate::versions::{Enforcer, VersionStore};
+use crate::versions::{Enforcer, Runs, SpilledUsage, VersionStore};
 use base::Stamp;
 use base::sync::Arc;
+use std::io;
 
 /// The limit of versions is checked after so many commits, or after a transaction that left so many bytes of
 /// versions. Not more often, because the sum reads every shard.
@@ -39,6 +40,8 @@ pub struct Usage {
     pub locks: LockUsage,
     /// See [`Transactions::version_bytes`].
     pub version_bytes: u64,
+    /// What files have of old versions.
+    pub spilled: SpilledUsage,
 }
 
 impl Transactions {
@@ -48,7 +51,10 @@ impl Transactions {
             registry: Registry::new(),
             locks: Locks::new(config.lock_limit_bytes),
             gate: Arc::default(),
-            versions: VersionStore::new(config.version_limit_bytes),
+            versions: VersionStore::new(
+                config.version_limit_bytes,
+                Runs::new(config.version_files.clone(), config.version_file_limit_bytes),
+            ),
             savepoint_locks: config.savepoint_locks,
             enforcer: Enforcer::default(),
         })
@@ -132,26 +138,59 @@ impl Transactions {
         self.versions.purge(&self.status, || self.live());
     }
 
-    /// What a row was, in the versions that some snapshot may ask for, oldest first. A caller that must know
-    /// that no version is added meanwhile has to keep the row's writers away.
-    pub fn versions_of(&self, table: u64, key: &[u8]) -> Vec<Arc<[u8]>> {
+    /// What a row was, in the versions that some snapshot may ask for, those in files last. A caller that
+    /// must know that no version is added meanwhile has to keep the row's writers away. May read files: to
+    /// be called without page latches.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub fn versions_of(&self, table: u64, key: &[u8]) -> io::Result<Vec<Arc<[u8]>>> {
+        let mut versions = self.versions.of((table, key));
+        if versions.is_empty() && !self.versions.runs().is_any() {
+            return Ok(Vec::new());
+        }
+        let horizon = self.horizon();
+        versions.extend(self.versions.spilled_of((table, key), horizon.0)?);
+        Ok(self.needed_rows(versions, horizon))
+    }
+
+    /// The same of those in memory, where those of transactions under way are always.
+    pub fn versions_in_memory_of(&self, table: u64, key: &[u8]) -> Vec<Arc<[u8]>> {
         let versions = self.versions.of((table, key));
         if versions.is_empty() {
             return Vec::new();
         }
-        let horizon = self.horizon();
+        self.needed_rows(versions, self.horizon())
+    }
+
+    fn needed_rows(&self, versions: Vec<(u64, Arc<[u8]>)>, horizon: Horizon) -> Vec<Arc<[u8]>> {
         let is_needed = |superseded_by: u64| !self.is_seen_by_all(Stamp(superseded_by), horizon);
         versions.into_iter().filter(|(by, _)| is_needed(*by)).map(|(_, row)| row).collect()
     }
 
-    /// Bytes that old versions take: keys, cells, and an estimate of the memory around them.
-    pub fn version_bytes(&self) -> u64 {
-        self.versions.bytes()
+    /// Makes few files of old versions of many, and leaves out what no snapshot needs. To be called now and
+    /// then by a thread that has time and holds no latch. Does nothing while another thread is at it, and
+    /// leaves everything as it was when `goes_on` says no.
+    pub fn merge_version_files(&self, goes_on: impl Fn() -> bool) {
+        self.versions.runs().merge(&self.status, || self.live(), goes_on);
     }
 
-    /// Sets how many bytes old versions may take; see [`Config::version_limit_bytes`].
+    /// Bytes of memory that old versions take: keys, cells, and an estimate of the memory around them; and of
+    /// what finds those in files.
+    pub fn version_bytes(&self) -> u64 {
+        self.versions.bytes() + self.versions.runs().usage().memory_bytes
+    }
+
+    /// Sets how many bytes of memory old versions may take; see [`Config::version_limit_bytes`]. What is more
+    /// goes at once. To be called without latches.
     pub fn set_version_limit(&self, bytes: u64) {
         self.versions.set_limit(bytes);
+        self.enforce_limit();
+    }
+
+    /// Sets how many bytes the files of old versions may have; see [`Config::version_file_limit_bytes`].
+    pub fn set_version_file_limit(&self, bytes: u64) {
+        self.versions.runs().set_limit(bytes);
     }
 
     /// What [`Transactions::set_version_limit`] has set.
@@ -170,7 +209,13 @@ impl Transactions {
     }
 
     pub fn usage(&self) -> Usage {
-        Usage { status: self.status.usage(), locks: self.locks.usage(), version_bytes: self.version_bytes() }
+        let spilled = self.versions.runs().usage();
+        Usage {
+            status: self.status.usage(),
+            locks: self.locks.usage(),
+            version_bytes: self.versions.bytes() + spilled.memory_bytes,
+            spilled,
+        }
     }
 
     /// How many statements may run at a time, of those that [`Session::enter`]; 0 = any number.
@@ -204,24 +249,41 @@ impl Transactions {
     }
 
     /// Called now and then after a commit that left versions. If those that purge could remove take too much
-    /// memory, it purges, and gives up the snapshots that most of them are kept for, the oldest first, until
-    /// that is enough.
+    /// memory, it purges, and moves what snapshots need to a file.
     pub(crate) fn look_at_limit(&self, number: u64, left_bytes: u64) {
         let is_due = number.is_multiple_of(LIMIT_EVERY_COMMITS) || left_bytes >= LIMIT_EVERY_BYTES;
-        if !is_due || !self.versions.is_over_limit() {
+        if is_due {
+            self.enforce_limit();
+        }
+    }
+
+    fn enforce_limit(&self) {
+        if !self.versions.is_over_limit() {
             return;
         }
         self.enforcer.run(|| {
             self.purge();
-            for newest in self.versions.snapshots_with_versions() {
-                if !self.versions.is_over_limit() {
-                    break;
-                }
-                if self.registry.cancel_until(newest) {
-                    self.purge();
-                }
+            if self.versions.is_over_limit() && !self.spill() {
+                self.give_up_snapshots();
             }
         });
+    }
+
+    fn spill(&self) -> bool {
+        self.versions.spill(&self.status, self.clock())
+    }
+
+    /// Nothing can be written to files: gives up the snapshots that versions are kept for, the oldest first,
+    /// until that is enough, or files have room again.
+    fn give_up_snapshots(&self) {
+        for newest in self.versions.snapshots_with_versions(&self.live()) {
+            if self.registry.cancel_until(newest) {
+                self.purge();
+                if !self.versions.is_over_limit() || self.spill() {
+                    return;
+                }
+            }
+        }
     }
 
     /// Gives up the oldest snapshot, for what is kept until all snapshots have reached a number takes too

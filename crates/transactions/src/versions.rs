@@ -7,8 +7,13 @@
 //! What is to be purged is known from the transactions that committed. Each of their versions is looked at
 //! once. If a snapshot still needs it, it is filed under the newest such snapshot and looked at again when
 //! that snapshot has gone. So there are never more filed versions than stored ones.
+//!
+//! What is filed and too much for memory goes to a file, a run ([`run`]), all at once. Then memory has the
+//! run's index instead of the versions and of what they are filed under.
 
 mod chain;
+mod run;
+mod runs;
 
 use crate::registry::Live;
 use crate::status::{Status, StatusTable};
@@ -18,13 +23,17 @@ use base::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 use base::sync::{Arc, CachePadded, Mutex};
-use chain::Chain;
+use chain::{Chain, Sought, first_needed};
+use run::{Interval, Record};
 
 base::latch_class!(pub PurgeListsLatch, "versions to purge");
 
 base::latch_class!(pub VersionsLatch, "row versions");
-pub use chain::{Found, Pin, Version};
-use std::collections::BTreeMap;
+pub use chain::{Found, Origin, Pin, Version};
+pub use runs::{Runs, Spilled, SpilledUsage};
+use std::cmp::Ordering as Order;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
 /// Shards of the store: as many as partitions of the lock table, for the same reason.
 #[cfg(not(feature = "shuttle"))]
@@ -46,7 +55,7 @@ pub const VERSION_OVERHEAD: u64 = 96;
 pub const ROW_OVERHEAD: u64 = 96;
 
 /// What a transaction remembers of a version that it left.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VersionRef {
     table: u64,
     key: Arc<[u8]>,
@@ -74,16 +83,34 @@ pub struct VersionStore {
     /// Bytes of versions that transactions under way have left, as far as these have counted them: purge
     /// cannot remove them, whatever snapshots are open.
     active_bytes: CachePadded<AtomicU64>,
+    runs: Runs,
+    /// Files could not be written, and it is not tried again until the clock has come to this.
+    full_until: AtomicU64,
 }
 
+/// What is to go to a file.
+#[derive(Debug)]
+struct Leaving {
+    left: VersionRef,
+    /// The first bytes of the key, which decide most comparisons.
+    head: u64,
+    filed_under: u64,
+}
+
+/// For so many commits after a failure nothing is written to files: there may be no snapshot to give up, and
+/// to gather what is to be written takes time.
+const FULL_COMMITS: u64 = if cfg!(feature = "shuttle") { 0 } else { 4_096 };
+
 impl VersionStore {
-    pub fn new(limit_bytes: u64) -> VersionStore {
+    pub fn new(limit_bytes: u64, runs: Runs) -> VersionStore {
         VersionStore {
             shards: (0..SHARDS).map(|_| CachePadded::default()).collect(),
             incoming: Mutex::default(),
             filed: Mutex::default(),
             limit_bytes: AtomicU64::new(limit_bytes),
             active_bytes: CachePadded::default(),
+            runs,
+            full_until: AtomicU64::new(0),
         }
     }
 
@@ -127,24 +154,57 @@ impl VersionStore {
         Some((VersionRef { table, key: stored, writer }, added))
     }
 
-    /// What a snapshot finds of a row. `sees` and `check` are asked under the shard's latch.
+    /// What the snapshot with this number finds of a row. `sees` and `check` are asked under the shard's
+    /// latch, `check` perhaps once more.
     pub fn find<E>(
         &self,
         (table, key): (u64, &[u8]),
+        number: u64,
         sees: impl Fn(u64) -> bool,
-        check: impl FnOnce() -> Result<(), E>,
+        check: impl Fn() -> Result<(), E>,
     ) -> Result<Found, E> {
-        let tables = self.shard(table, key).rows.lock();
-        check()?;
-        let chain = tables.get(&table).and_then(|rows| rows.get(key));
-        Ok(chain.map_or(Found::Newest, |chain| chain.find(sees)))
+        let (sought, has_runs) = {
+            let tables = self.shard(table, key).rows.lock();
+            // Before the check: runs go when their snapshots have been cancelled (transactions R13).
+            let has_runs = self.runs.is_any();
+            check()?;
+            let chain = tables.get(&table).and_then(|rows| rows.get(key));
+            (chain.map_or(Sought::Unless(Found::Newest), |chain| chain.find(sees)), has_runs)
+        };
+        match sought {
+            Sought::Unless(otherwise) if has_runs => {
+                let runs = self.runs.in_interval(Interval { from: number, to: number + 1 });
+                check()?;
+                Ok(Spilled::among(runs, (table, key), otherwise))
+            }
+            Sought::Found(found) | Sought::Unless(found) => Ok(found),
+        }
     }
 
-    /// What the versions of a row say it was, each with the stamp that changed that.
+    /// What the versions of a row in memory say it was, each with the stamp that changed that.
     pub fn of(&self, (table, key): (u64, &[u8])) -> Vec<(u64, Arc<[u8]>)> {
         let tables = self.shard(table, key).rows.lock();
         let chain = tables.get(&table).and_then(|rows| rows.get(key));
         chain.map_or_else(Vec::new, |chain| chain.rows().collect())
+    }
+
+    /// The same of those in files that snapshots with a number of `horizon` or more may need. To be asked
+    /// after those in memory, which go to files meanwhile and never back.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub fn spilled_of(&self, row: (u64, &[u8]), horizon: u64) -> io::Result<Vec<(u64, Arc<[u8]>)>> {
+        let mut rows = Vec::new();
+        if !self.runs.is_any() {
+            return Ok(rows);
+        }
+        for run in self.runs.in_interval(Interval { from: horizon, to: u64::MAX }) {
+            run.versions_of(row, |record| {
+                rows.extend(record.old.map(|old| (record.superseded_by, old.into())));
+                None::<()>
+            })?;
+        }
+        Ok(rows)
     }
 
     /// Changes the chain of one row, if it has one, by what frees bytes. Gives how many.
@@ -191,8 +251,8 @@ impl VersionStore {
         }
     }
 
-    /// Removes what no snapshot needs any more. Gives the bytes in use afterwards.
-    pub fn purge(&self, status: &StatusTable, live: impl FnOnce() -> Live) -> u64 {
+    /// Removes what no snapshot needs any more.
+    pub fn purge(&self, status: &StatusTable, live: impl FnOnce() -> Live) {
         let mut filed = self.filed.lock();
         let mut due = std::mem::take(&mut *self.incoming.lock());
         let live = live();
@@ -216,9 +276,91 @@ impl VersionStore {
         }
         self.commit(&mut too_new);
         drop(filed);
-        self.bytes()
+        if self.runs.purge(&live) {
+            // There is room again.
+            // ORDER: Relaxed: when to try again is nobody's but the trying thread's.
+            self.full_until.store(0, Relaxed);
+        }
     }
 
+    /// Moves what purge has found needed by snapshots to a file. One thread at a time. True if that could be
+    /// done: then what is in memory is not kept for snapshots. `clock` says when.
+    pub fn spill(&self, status: &StatusTable, clock: u64) -> bool {
+        // ORDER: Relaxed: as in `purge`.
+        if clock < self.full_until.load(Relaxed) {
+            return false;
+        }
+        let filed = std::mem::take(&mut *self.filed.lock());
+        let mut leaving: Vec<Leaving> = Vec::new();
+        for (filed_under, left) in filed {
+            leaving.extend(left.into_iter().map(|left| {
+                let mut head = [0; 8];
+                let bytes = left.key.len().min(8);
+                head[..bytes].copy_from_slice(&left.key[..bytes]);
+                Leaving { head: u64::from_be_bytes(head), left, filed_under }
+            }));
+        }
+        leaving.sort_unstable_by(|a, b| {
+            let (a, b) = ((a.head, &a.left), (b.head, &b.left));
+            (a.1.table, a.0, &a.1.key, a.1.writer).cmp(&(b.1.table, b.0, &b.1.key, b.1.writer))
+        });
+        let written = self.write_run(&mut leaving, status);
+        if written.is_ok() {
+            // The run is listed: now they may leave memory (transactions R13).
+            for Leaving { left, .. } in &leaving {
+                self.take_back(left.table, &left.key, left.writer);
+            }
+        } else {
+            let mut filed = self.filed.lock();
+            for Leaving { left, filed_under, .. } in leaving {
+                filed.entry(filed_under).or_default().push(left);
+            }
+            // ORDER: Relaxed: as in `purge`.
+            self.full_until.store(clock + FULL_COMMITS, Relaxed);
+        }
+        written.is_ok()
+    }
+
+    /// Writes versions to a file and lists it. Those that are there no more are taken from `leaving`.
+    fn write_run(&self, leaving: &mut Vec<Leaving>, status: &StatusTable) -> io::Result<()> {
+        leaving.dedup_by(|a, b| a.left == b.left);
+        if leaving.is_empty() {
+            return Ok(());
+        }
+        let mut writer = self.runs.writer(0)?;
+        let mut failed = None;
+        leaving.retain(|Leaving { left, .. }| {
+            let VersionRef { table, key, writer: superseded_by } = left;
+            let Some(version) = self.version(*table, key, *superseded_by) else { return false };
+            if failed.is_none() {
+                let Version { origin, old, .. } = &version;
+                let (table, superseded_by) = (*table, *superseded_by);
+                let interval = interval_of(status, superseded_by, *origin);
+                let record = Record { table, key, superseded_by, origin: *origin, old: old.as_deref() };
+                failed = writer.push(&record, interval).err();
+            }
+            true
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if let Some(run) = writer.finish()? {
+            self.runs.publish(run);
+        }
+        Ok(())
+    }
+
+    fn version(&self, table: u64, key: &[u8], superseded_by: u64) -> Option<Version> {
+        let tables = self.shard(table, key).rows.lock();
+        tables.get(&table)?.get(key)?.version(superseded_by).cloned()
+    }
+
+    /// What files have.
+    pub fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    /// Bytes in memory.
     pub fn bytes(&self) -> u64 {
         // ORDER: Relaxed: as in `add`.
         self.shards.iter().map(|shard| shard.bytes.load(Relaxed)).sum()
@@ -236,9 +378,14 @@ impl VersionStore {
         self.bytes().saturating_sub(self.active_bytes.load(Relaxed)) > self.limit_bytes.load(Relaxed)
     }
 
-    /// The snapshots that purge found versions to be needed by, each the newest that needs some; ascending.
-    pub fn snapshots_with_versions(&self) -> Vec<u64> {
-        self.filed.lock().keys().copied().collect()
+    /// The snapshots that what is kept is needed by, ascending: of what is in memory those that purge found
+    /// to be the newest that need some of it, of what is in files all.
+    pub fn snapshots_with_versions(&self, live: &Live) -> Vec<u64> {
+        let mut numbers: BTreeSet<u64> = self.filed.lock().keys().copied().collect();
+        for run in &*self.runs.list() {
+            numbers.extend(live.all_needed_in(run.interval.from, run.interval.to));
+        }
+        numbers.into_iter().collect()
     }
 
     pub fn limit(&self) -> u64 {
@@ -264,6 +411,17 @@ fn end_of(status: &StatusTable, id: u64) -> u64 {
         // sees what is newer.
         Status::Active | Status::Unborn | Status::RolledBack => u64::MAX,
     }
+}
+
+/// The snapshots that may need a version, which a committed transaction has superseded.
+fn interval_of(status: &StatusTable, superseded_by: u64, origin: Origin) -> Interval {
+    let end_of = |id| end_of(status, id);
+    Interval { from: first_needed(origin, end_of), to: end_of(superseded_by) }
+}
+
+/// How rows are sorted in files.
+fn row_order(one: (u64, &[u8]), other: (u64, &[u8])) -> Order {
+    one.cmp(&other)
 }
 
 /// The snapshots that need what was current from one number on and before another.

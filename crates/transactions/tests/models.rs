@@ -7,11 +7,15 @@
 //! orderings are argued beside each in the code. Canaries at the end show that the models can fail.
 #![cfg(feature = "shuttle")]
 
+mod files;
+
 use base::Stamp;
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, Mutex, shuttle, thread};
+use files::Files;
 use latchwork_transactions::{
-    Config, DEFINITIONS, Found, LockError, LockMode, LockUsage, Patience, SnapshotTooOld, Transactions, View,
+    Config, DEFINITIONS, Found, LockError, LockMode, LockUsage, Patience, SnapshotTooOld, Transactions,
+    VersionFiles, View,
 };
 
 const TABLE: u64 = 1;
@@ -57,7 +61,12 @@ impl Page {
             if view.sees(Stamp(stamp)) {
                 return Ok(stamp);
             }
-            match view.find_version(TABLE, KEY)? {
+            let found = match view.find_version(TABLE, KEY)? {
+                Found::Spilled(spilled) => view.read_spilled(&spilled).unwrap(),
+                found => found,
+            };
+            match found {
+                Found::Spilled(_) => panic!("it has been read"),
                 Found::Row(cell) => return Ok(u64::from_le_bytes(cell[..].try_into().unwrap())),
                 Found::NoRow => panic!("the row was always there"),
                 Found::Newest => {
@@ -199,6 +208,86 @@ fn a_cancelled_snapshot_finds_the_truth_or_an_error() {
         join([writer]);
         assert_eq!(page.read(view), Err(SnapshotTooOld));
         assert_eq!(transactions.version_bytes(), 0);
+    });
+}
+
+/// Everything that may go to a file does so at each commit.
+fn spilling() -> Arc<Transactions> {
+    let version_files: Option<Arc<dyn VersionFiles>> = Some(Arc::new(Files::default()));
+    Transactions::new(&Config { chunk_ids: 2, version_limit_bytes: 0, version_files, ..Config::default() })
+}
+
+#[test]
+fn a_version_that_goes_to_a_file_is_never_missed() {
+    explore(5, || {
+        let transactions = spilling();
+        let page = Arc::new(Page::default());
+        let [mut old, mut young] = [(); 2].map(|()| transactions.session());
+        old.open();
+        let writing = page.clone();
+        let writer = spawn(&transactions, move |transactions| {
+            (0..3).for_each(|_| writing.update(&transactions, true));
+        });
+        let purger = spawn(&transactions, |transactions| {
+            (0..2).for_each(|_| {
+                transactions.merge_version_files(|| true);
+                transactions.purge();
+            });
+        });
+        assert_eq!(page.read(old.view().unwrap()), Ok(0));
+        let value = page.read(young.open());
+        assert_eq!(page.read(old.view().unwrap()), Ok(0));
+        assert_eq!(page.read(young.view().unwrap()), value, "a snapshot changed");
+        join([writer, purger]);
+        assert_eq!(page.read(old.view().unwrap()), Ok(0));
+        assert_eq!(page.read(young.view().unwrap()), value, "a snapshot changed");
+        drop((old, young));
+        transactions.purge();
+        assert_eq!((transactions.version_bytes(), transactions.usage().spilled.files), (0, 0));
+    });
+}
+
+#[test]
+fn a_snapshot_that_is_cancelled_while_its_versions_are_in_files_finds_the_truth_or_an_error() {
+    explore(5, || {
+        let transactions = spilling();
+        let page = Arc::new(Page::default());
+        let mut reader = transactions.session();
+        reader.open();
+        let writing = page.clone();
+        let writer = spawn(&transactions, move |transactions| {
+            (0..2).for_each(|_| writing.update(&transactions, true));
+            transactions.give_up_oldest_snapshot();
+            transactions.purge();
+        });
+        let view = reader.view().unwrap();
+        for _ in 0..3 {
+            if let Ok(value) = page.read(view) {
+                assert_eq!(value, 0);
+            }
+        }
+        join([writer]);
+        assert_eq!(page.read(view), Err(SnapshotTooOld));
+        assert_eq!((transactions.version_bytes(), transactions.usage().spilled.files), (0, 0));
+    });
+}
+
+#[test]
+#[should_panic(expected = "a version is missing")]
+fn canary_a_reader_that_does_not_look_into_files() {
+    explore(10, || {
+        let transactions = spilling();
+        let page = Arc::new(Page::default());
+        let mut reader = transactions.session();
+        reader.open();
+        let writing = page.clone();
+        let writer = spawn(&transactions, move |transactions| writing.update(&transactions, true));
+        let stamp = page.0.load(SeqCst);
+        if stamp != 0 {
+            let found = reader.view().unwrap().find_version(TABLE, KEY);
+            assert!(matches!(found, Ok(Found::Row(_))), "a version is missing");
+        }
+        join([writer]);
     });
 }
 

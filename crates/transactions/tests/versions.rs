@@ -1,10 +1,14 @@
 //! Old versions against a model: every open snapshot finds each row as it was, and nothing stays behind.
 #![cfg(not(feature = "shuttle"))]
 
+mod files;
+
 use base::Stamp;
+use files::Files;
 use latchwork_transactions::{Config, Found, Session, SnapshotTooOld, Transaction, Transactions, View};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const TABLE: u64 = 7;
 const KEYS: usize = 3;
@@ -34,7 +38,12 @@ fn read(view: View<'_>, n: usize, page: Row) -> Result<Option<u64>, SnapshotTooO
     if view.sees(Stamp(page.stamp)) {
         return Ok(page.content);
     }
-    Ok(match view.find_version(TABLE, &key(n))? {
+    let found = match view.find_version(TABLE, &key(n))? {
+        Found::Spilled(spilled) => view.read_spilled(&spilled).expect("the file is whole"),
+        found => found,
+    };
+    Ok(match found {
+        Found::Spilled(_) => panic!("it has been read"),
         Found::Row(cell) => Some(u64::from_le_bytes(cell[..].try_into().unwrap())),
         Found::NoRow => None,
         Found::Newest => {
@@ -57,6 +66,9 @@ enum Step {
     Open(usize),
     Close(usize),
     Purge,
+    /// Everything that may go to a file does.
+    Spill,
+    Merge,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -68,6 +80,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..4_usize).prop_map(Step::Open),
         2 => (0..4_usize).prop_map(Step::Close),
         2 => Just(Step::Purge),
+        3 => Just(Step::Spill),
+        1 => Just(Step::Merge),
     ]
 }
 
@@ -85,8 +99,13 @@ proptest! {
     fn every_snapshot_finds_each_row_as_it_was_and_nothing_stays_behind(
         steps in proptest::collection::vec(step(), 1..250),
         chunk_bits in 1..4_u32,
+        has_files: bool,
     ) {
-        let transactions = Transactions::new(&Config { chunk_ids: 1 << chunk_bits, ..Config::default() });
+        let transactions = Transactions::new(&Config {
+            chunk_ids: 1 << chunk_bits,
+            version_files: Some(Arc::new(Files::default())),
+            ..Config::default()
+        });
         let mut pages = [Row::default(); KEYS];
         let mut committed = [None; KEYS];
         let mut writers: Vec<Writer> = (0..3)
@@ -106,10 +125,13 @@ proptest! {
                     let transaction = transaction.get_or_insert_with(|| session.begin().unwrap());
                     undo.entry(n).or_insert(*page);
                     let is_own_insert = page.inserted && page.stamp == transaction.id().0;
+                    let was_inserted = page.inserted;
                     page.inserted = page.stamp == 0 || is_own_insert;
-                    if !page.inserted {
-                        let old = page.cell();
-                        transaction.add_version(TABLE, &key(n), Stamp(page.stamp), old.as_deref().map(Into::into));
+                    let (stamp, old) = (Stamp(page.stamp), page.cell().map(Into::into));
+                    match was_inserted {
+                        _ if page.inserted => {}
+                        true => transaction.add_first_version(TABLE, &key(n), stamp, old),
+                        false => transaction.add_version(TABLE, &key(n), stamp, old),
                     }
                     page.stamp = transaction.id().0;
                     page.content = (!delete).then_some(content as u64);
@@ -140,6 +162,12 @@ proptest! {
                     expected.remove(&n);
                 }
                 Step::Purge => transactions.purge(),
+                Step::Spill if has_files => {
+                    transactions.set_version_limit(0);
+                    transactions.set_version_limit(1 << 30);
+                }
+                Step::Spill => {}
+                Step::Merge => transactions.merge_version_files(|| true),
             }
             for (reader, expected) in &expected {
                 let view = readers[*reader].view().unwrap();

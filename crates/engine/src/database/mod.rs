@@ -123,6 +123,11 @@ pub struct Status {
     pub version_bytes: u64,
     /// About what explicit row locks take.
     pub lock_bytes: u64,
+    /// The length of the files of those that are too much for memory, in bytes, and how many they have.
+    pub version_file_bytes: u64,
+    pub versions_in_files: u64,
+    /// How many versions have gone to files since the start.
+    pub versions_spilled: u64,
     /// Rows whose old state waits to be purged.
     pub purge_queue: u64,
     /// Waits for rows.
@@ -205,8 +210,10 @@ impl Database {
         let page_size = control.page_size();
         let caches = open_caches(dir, options, &files, page_size, &journal)?;
         let rows = open_row_tier(options, &caches)?;
-        let core = Core::new(caches, rows, page_size, journal, control, Vec::new());
-        let core = Arc::new(WriteCore::new(core, scratch_place(&files, dir)));
+        let place = scratch_place(&files, dir);
+        let version_files = Arc::new(place.clone());
+        let core = Core::new(caches, rows, page_size, journal, control, Vec::new(), version_files);
+        let core = Arc::new(WriteCore::new(core, place));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::IfMissing, page_size)?;
         file.set_len(0)?;
@@ -248,8 +255,10 @@ impl Database {
         redone.check_whole(dir, CATALOGUE_FILE)?;
         let rows = open_row_tier(options, &caches)?;
         let unfinished = redone.logical.unfinished_stamps();
-        let core = Core::new(caches, rows, page_size, journal, control, unfinished);
-        let core = Arc::new(WriteCore::new(core, scratch_place(&files, dir)));
+        let place = scratch_place(&files, dir);
+        let version_files = Arc::new(place.clone());
+        let core = Core::new(caches, rows, page_size, journal, control, unfinished, version_files);
+        let core = Arc::new(WriteCore::new(core, place));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::Never, page_size)?;
         let (space, numbers) = Tablespace::open(
@@ -523,6 +532,9 @@ impl Database {
         Status {
             version_bytes: usage.version_bytes,
             lock_bytes: self.core.transactions.lock_bytes(),
+            version_file_bytes: usage.spilled.file_bytes,
+            versions_in_files: usage.spilled.versions,
+            versions_spilled: usage.spilled.spilled,
             purge_queue: self.core.purge.len() as u64,
             lock_waits: self.core.transactions.wait_totals(),
             log_end: status.next,
@@ -556,10 +568,16 @@ impl Database {
         self.core.transactions.set_lock_limit(bytes);
     }
 
-    /// Sets how much memory old versions of rows may take. Beyond that the oldest snapshots are given up, and
-    /// fail with [`Error::SnapshotTooOld`] where they need what is gone.
+    /// Sets how much memory old versions of rows may take, in bytes. What is more goes to files.
     pub fn set_version_limit(&self, bytes: u64) {
         self.core.transactions.set_version_limit(bytes);
+    }
+
+    /// Sets how many bytes the files of old versions may have; 16 GiB at first. Beyond that, and if they
+    /// cannot be written, the oldest snapshots are given up, and fail with [`Error::SnapshotTooOld`] where
+    /// they need what is gone.
+    pub fn set_version_file_limit(&self, bytes: u64) {
+        self.core.transactions.set_version_file_limit(bytes);
     }
 
     /// Sets how many statements may run at a time; 0 = any number. Those that run go on; those that began

@@ -13,7 +13,7 @@ use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, CachePadded, Mutex};
 use base::{CoreLocal, Stamp};
 use pagecache::{Caches, FileFormat, NamedCache};
-use transactions::{Config, Transactions};
+use transactions::{Config, Transactions, VersionFiles};
 
 base::latch_class!(pub CheckpointLatch, "checkpoint");
 
@@ -48,7 +48,8 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// `unfinished`: transactions that the log tells of and that have not ended.
+    /// `unfinished`: transactions that the log tells of and that have not ended. `version_files`: where old
+    /// versions of rows go that are too much for memory.
     pub(crate) fn new(
         caches: Arc<Caches>,
         rows_kept: RowCache,
@@ -56,9 +57,11 @@ impl Core {
         journal: Arc<Journal>,
         control: Control,
         unfinished: Vec<Stamp>,
+        version_files: Arc<dyn VersionFiles>,
     ) -> Core {
         let next_id = Stamp(control.next_ids().stamp);
-        let config = Config { next_id, unfinished, ..Config::default() };
+        let version_files = Some(version_files);
+        let config = Config { next_id, unfinished, version_files, ..Config::default() };
         Core {
             caches,
             rows_kept,

@@ -6,7 +6,7 @@ use super::core::WriteCore;
 use super::log;
 use super::undo::{Change, Changes, Enlisted, Enlistment, Mark, RowChange, Undo, What};
 use crate::definition::KeyList;
-use crate::format::row::split_cell;
+use crate::format::row::{RowHeader, split_cell};
 use crate::table::Table;
 use crate::table::state::TableState;
 use crate::{Error, Result};
@@ -98,6 +98,11 @@ impl Active {
             self.horizon = Some(core.transactions.horizon());
         }
         self.horizon.is_some_and(|horizon| core.transactions.is_seen_by_all(stamp, horizon))
+    }
+
+    /// Keeps what a row was (`None`: there was none) as a version. `header`: what lies on its page.
+    pub(crate) fn add_version(&mut self, file: u64, key: &[u8], header: RowHeader, old: Option<Arc<[u8]>>) {
+        add_version(&mut self.transaction, file, key, header, old);
     }
 
     /// A row that was deleted in place is about to be replaced: what lies there becomes a version.
@@ -555,7 +560,7 @@ impl Active {
             let file = u64::from(changes.tables[table.index()].file.0);
             if header.stamp() != stamp {
                 let version = (!header.is_deleted()).then(|| old.clone());
-                self.transaction.add_version(file, &change.key, header.stamp(), version);
+                add_version(&mut self.transaction, file, &change.key, header, version);
                 change.has_version = true;
             } else if header.is_in_place() {
                 add_version_in_place(&mut self.transaction, file, &change.key, old);
@@ -568,6 +573,20 @@ impl Active {
         }
         changes.restore(change);
         Ok(())
+    }
+}
+
+/// Keeps what a row was (`None`: there was none) as a version. `header`: what lies on its page.
+fn add_version(
+    transaction: &mut Transaction,
+    file: u64,
+    key: &[u8],
+    header: RowHeader,
+    old: Option<Arc<[u8]>>,
+) {
+    match header.is_first() {
+        true => transaction.add_first_version(file, key, header.stamp(), old),
+        false => transaction.add_version(file, key, header.stamp(), old),
     }
 }
 

@@ -518,6 +518,7 @@ fn work(core: &Weak<WriteCore>, signal: &Signal) {
         core.purge.spill(&core, MEMORY_BYTES);
         let waits = core.purge.len();
         let sweeps = core.purge.sweep_on(&core, AtClosedGate::GoOn);
+        core.transactions.merge_version_files(|| !signal.state.lock().stop);
         drop(core);
         if done > 0 && waits > 0 || sweeps {
             if signal.state.lock().stop {

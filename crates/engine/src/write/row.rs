@@ -291,7 +291,7 @@ impl Table {
                 && !is_own
             {
                 // A snapshot that sees the deletion and not this insert must find that there was no row.
-                active.transaction.add_version(file, key, old.stamp(), None);
+                active.add_version(file, key, *old, None);
             }
             let is_in_place = old.as_ref().is_some_and(|(header, _)| header.is_in_place());
             let has_version = old.is_some() && !is_own || is_in_place;
@@ -394,7 +394,7 @@ impl Table {
         let has_version = header.stamp() != active.stamp() && !in_place;
         if has_version {
             let file = u64::from(state.space.file_id().0);
-            active.transaction.add_version(file, key, header.stamp(), Some(cell.clone()));
+            active.add_version(file, key, header, Some(cell.clone()));
         }
         // A deleted row keeps its image.
         let leaves_chain = header.is_overflow() && !is_deletion;
@@ -562,7 +562,7 @@ impl Table {
                 let is_like = has_parts_now && !header.is_deleted();
                 if header.stamp() != active.stamp() && core.transactions.is_active(header.stamp()) {
                     let mut was_like = has_parts_now && header.is_in_place();
-                    for version in core.transactions.versions_of(file, other) {
+                    for version in core.transactions.versions_in_memory_of(file, other) {
                         was_like |= has_parts(&version)?;
                     }
                     if is_like || was_like {
@@ -656,17 +656,18 @@ impl Table {
             return Ok(());
         }
         let image = self.image_of(&state.space, &cell)?;
+        // Before anything is changed: what cannot be read may be readable when this is repeated.
+        let mut wanted = self.versions(state, key)?;
         let clustered = &state.indexes[0].tree;
         let operation = overflow::before_last_reference_goes(&state.space, &cell)?;
         match old {
             None => {
-                self.drop_entries(state, key, &image, &self.versions(state, key)?)?;
+                self.drop_entries(state, key, &image, &wanted)?;
                 clustered.remove(key)?;
                 self.add_rows(-i64::from(!header.is_deleted()));
             }
             Some(old) if **old != *cell => {
                 // CRASH: the entries go before the row: without the row nobody would know them.
-                let mut wanted = self.versions(state, key)?;
                 wanted.push(self.image_of(&state.space, old)?);
                 self.drop_entries(state, key, &image, &wanted)?;
                 if !clustered.replace(key, &[old], Stamp(0))? {
@@ -708,9 +709,13 @@ impl Table {
         Ok(())
     }
 
-    /// The images of a row's older versions.
+    /// The images of a row's older versions, if there are indexes that may have entries of them. May read
+    /// files of old versions: the row's latch is held, but none of a page.
     fn versions(&self, state: &TableState, key: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let versions = self.core.transactions.versions_of(u64::from(state.space.file_id().0), key);
+        if state.indexes.len() == 1 {
+            return Ok(Vec::new());
+        }
+        let versions = self.core.transactions.versions_of(u64::from(state.space.file_id().0), key)?;
         versions.iter().map(|version| self.image_of(&state.space, version)).collect()
     }
 

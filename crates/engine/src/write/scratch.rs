@@ -6,6 +6,7 @@ use base::checksum::crc32;
 use base::sync::{Arc, Mutex};
 use std::io;
 use std::path::Path;
+use transactions::{VersionFile, VersionFiles};
 use vfs::{File, Vfs};
 
 /// About how many bytes go to a file together. Tests write small blocks, so that they write some.
@@ -20,6 +21,10 @@ pub(crate) struct Place {
     vfs: Arc<dyn Vfs>,
     dir: Arc<Path>,
 }
+
+/// A file of old versions of rows.
+#[derive(Debug)]
+struct OfVersions(Arc<dyn File>);
 
 /// Takes blocks of bytes.
 #[derive(Debug)]
@@ -48,6 +53,22 @@ pub(crate) struct Piece {
 impl Place {
     pub(crate) fn new(vfs: Arc<dyn Vfs>, dir: &Path) -> Place {
         Place { vfs, dir: dir.into() }
+    }
+}
+
+impl VersionFiles for Place {
+    fn create(&self) -> io::Result<Arc<dyn VersionFile>> {
+        Ok(Arc::new(OfVersions(self.vfs.open_unnamed(&self.dir)?)))
+    }
+}
+
+impl VersionFile for OfVersions {
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_at(bytes, offset)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.read_at(buffer, offset)
     }
 }
 

@@ -142,6 +142,9 @@ fn transactions(page: &mut Page, shared: &Shared) {
     page.counter("latchwork_deadlocks_total", "Transactions that gave way to others.", waits.deadlocks);
     page.gauge("latchwork_lock_bytes", "Memory of explicit row locks.", status.lock_bytes);
     page.gauge("latchwork_version_bytes", "Memory of old versions of rows.", status.version_bytes);
+    page.gauge("latchwork_version_file_bytes", "Files of old versions.", status.version_file_bytes);
+    page.gauge("latchwork_versions_in_files", "Versions that they have.", status.versions_in_files);
+    page.counter("latchwork_versions_spilled_total", "Versions that went there.", status.versions_spilled);
     page.gauge(
         "latchwork_purge_queue_length",
         "Rows whose old state waits to be removed.",

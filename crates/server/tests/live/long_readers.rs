@@ -12,10 +12,12 @@ fn number(client: &mut Client, sql: &str) -> u64 {
     client.query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}")).to_text()[0][0].parse().unwrap()
 }
 
+fn status(client: &mut Client, name: &str) -> u64 {
+    client.query(&format!("SHOW GLOBAL STATUS LIKE '{name}'")).unwrap().to_text()[0][1].parse().unwrap()
+}
+
 fn version_bytes(client: &mut Client) -> u64 {
-    client.query("SHOW GLOBAL STATUS LIKE 'Latchwork_version_bytes'").unwrap().to_text()[0][1]
-        .parse()
-        .unwrap()
+    status(client, "Latchwork_version_bytes")
 }
 
 const LIMIT: u64 = 1 << 20;
@@ -71,9 +73,37 @@ fn hot_rows_cost_a_long_reader_little_and_it_sees_them_as_they_were() {
 }
 
 #[test]
+fn beyond_the_limit_the_reader_goes_on_by_files() {
+    const ROWS: u64 = 8_000;
+    let (live, mut observer) = with_table(ROWS);
+    let [mut reader, mut writer] = [(); 2].map(|()| live.connect());
+    run(&mut reader, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
+    for round in 0..ROWS / 50 {
+        let from = round * 50;
+        run(&mut writer, &format!("UPDATE d.t SET v = v + 1 WHERE id >= {from} AND id < {}", from + 50));
+        let bytes = version_bytes(&mut observer);
+        assert!(bytes <= LIMIT + SLACK, "{bytes}");
+        if round % 10 == 9 {
+            assert_eq!(number(&mut reader, "SELECT COUNT(*) FROM d.t WHERE v = 0"), ROWS);
+            assert_eq!(number(&mut reader, "SELECT COUNT(*) FROM d.t FORCE INDEX (v) WHERE v = 0"), ROWS);
+            assert_eq!(number(&mut reader, &format!("SELECT COUNT(*) FROM d.t WHERE id = {from}")), 1);
+        }
+    }
+    assert!(status(&mut observer, "Latchwork_version_file_bytes") > 0);
+    assert!(status(&mut observer, "Latchwork_versions_in_files") > ROWS / 2);
+    run(&mut reader, "COMMIT");
+    assert_eq!(number(&mut reader, "SELECT COUNT(*) FROM d.t WHERE v = 1"), ROWS);
+    wait_until("the end of all old versions", || version_bytes(&mut observer) == 0);
+    assert_eq!(status(&mut observer, "Latchwork_version_file_bytes"), 0);
+    assert!(status(&mut observer, "Latchwork_versions_spilled") > ROWS / 2);
+    assert_eq!(observer.query("CHECK TABLE d.t").unwrap().to_text()[0][3], "OK");
+}
+
+#[test]
 fn beyond_the_limit_the_reader_is_given_up_and_writers_never_are() {
     const ROWS: u64 = 8_000;
     let (live, mut observer) = with_table(ROWS);
+    run(&mut observer, "SET GLOBAL latchwork_version_file_limit = 0");
     let (mut reader, mut late) = (live.connect(), live.connect());
     run(&mut reader, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
     assert_eq!(number(&mut reader, "SELECT COUNT(*) FROM d.t WHERE v = 0"), ROWS);

@@ -159,6 +159,9 @@ impl Effects for EngineEffects {
                 database.set_concurrency_tickets(after.unsigned("concurrency_tickets") as u32);
             }
             "latchwork_lock_limit" => database.set_lock_limit(after.unsigned("latchwork_lock_limit")),
+            "latchwork_version_file_limit" => {
+                database.set_version_file_limit(after.unsigned("latchwork_version_file_limit"));
+            }
             "latchwork_version_limit" => {
                 database.set_version_limit(after.unsigned("latchwork_version_limit"));
             }

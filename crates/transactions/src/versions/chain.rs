@@ -1,5 +1,7 @@
 //! The old versions of one row: no latches, no threads.
 
+use super::runs::Spilled;
+use base::Stamp;
 use base::sync::Arc;
 
 /// Why a version is kept.
@@ -11,12 +13,40 @@ pub enum Pin {
     Future,
 }
 
+/// The stamp that wrote what a row was, which has 48 bits, and whether that transaction inserted the row
+/// where there was none, without leaving a version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin(u64);
+
+const IS_FIRST: u64 = 1 << 63;
+
+impl Origin {
+    pub fn new(stamp: Stamp, is_first: bool) -> Origin {
+        Origin(stamp.0 | if is_first { IS_FIRST } else { 0 })
+    }
+
+    pub fn from_bits(bits: u64) -> Origin {
+        Origin(bits)
+    }
+
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    pub fn stamp(self) -> u64 {
+        self.0 & !IS_FIRST
+    }
+
+    pub fn is_first(self) -> bool {
+        self.0 & IS_FIRST != 0
+    }
+}
+
 /// What a row was until `superseded_by` changed it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Version {
     pub superseded_by: u64,
-    /// The stamp that wrote `old`.
-    pub written_by: u64,
+    pub origin: Origin,
     /// `None`: there was no row.
     pub old: Option<Arc<[u8]>>,
 }
@@ -37,6 +67,16 @@ pub enum Found {
     /// No version hides the row's newest state: its writer has rolled back, or the row was inserted without
     /// leaving a version. Read the page again (transactions R5).
     Newest,
+    /// It has to be looked for in files: see [`crate::View::read_spilled`].
+    Spilled(Box<Spilled>),
+}
+
+/// What a chain says of a row.
+#[derive(Debug)]
+pub enum Sought {
+    Found(Found),
+    /// This, unless an older version says something else that has left the chain for a file.
+    Unless(Found),
 }
 
 /// Oldest first. Transactions that changed a row one after another committed in that order, because each held
@@ -73,15 +113,23 @@ impl Chain {
         self.versions.is_empty()
     }
 
-    pub fn find(&self, sees: impl Fn(u64) -> bool) -> Found {
-        match self.versions.iter().find(|version| !sees(version.superseded_by)) {
-            None => Found::Newest,
-            Some(version) => match &version.old {
-                Some(old) if sees(version.written_by) => Found::Row(old.clone()),
-                // A transaction that this snapshot does not see inserted even the oldest version.
-                _ => Found::NoRow,
-            },
+    pub fn find(&self, sees: impl Fn(u64) -> bool) -> Sought {
+        let Some(version) = self.versions.iter().find(|version| !sees(version.superseded_by)) else {
+            return Sought::Unless(Found::Newest);
+        };
+        if !sees(version.origin.stamp()) {
+            // A transaction that this snapshot does not see wrote even the oldest version.
+            return match version.origin.is_first() {
+                true => Sought::Found(Found::NoRow),
+                false => Sought::Unless(Found::NoRow),
+            };
         }
+        Sought::Found(version.old.clone().map_or(Found::NoRow, Found::Row))
+    }
+
+    /// The version that `writer` superseded.
+    pub fn version(&self, writer: u64) -> Option<&Version> {
+        self.versions.iter().find(|version| version.superseded_by == writer)
     }
 
     /// What the row was, version by version, with the stamp that changed it.
@@ -101,14 +149,12 @@ impl Chain {
     /// from one number on and before another.
     pub fn prune(&mut self, end_of: impl Fn(u64) -> u64, pin: impl Fn(u64, u64) -> Option<Pin>) -> u64 {
         let before = self.bytes();
-        // The oldest version also answers snapshots that see none of the chain: they must learn that there
-        // was no row (transactions R6).
-        let mut from = 0;
+        let mut previous = None;
         self.versions.retain(|version| {
+            let from = begin_of(version, previous, &end_of);
             let to = end_of(version.superseded_by);
-            let keep = pin(from, to).is_some();
-            from = to;
-            keep
+            previous = Some(to);
+            pin(from, to).is_some()
         });
         self.prune_at = super::PRUNE_AT.max(2 * self.versions.len());
         before - self.bytes()
@@ -122,11 +168,29 @@ impl Chain {
         pin: impl Fn(u64, u64) -> Option<Pin>,
     ) -> Option<Pin> {
         let at = self.versions.iter().position(|version| version.superseded_by == writer)?;
-        let from = at.checked_sub(1).map_or(0, |before| end_of(self.versions[before].superseded_by));
-        pin(from, end_of(writer))
+        let previous = at.checked_sub(1).map(|before| end_of(self.versions[before].superseded_by));
+        pin(begin_of(&self.versions[at], previous, &end_of), end_of(writer))
     }
 
     fn bytes(&self) -> u64 {
         self.versions.iter().map(Version::bytes).sum()
+    }
+}
+
+/// From which number on snapshots need a version. `previous`: the end of the one before it in the chain.
+fn begin_of(version: &Version, previous: Option<u64>, end_of: impl Fn(u64) -> u64) -> u64 {
+    // The one before may be in a file, or was needed by nobody. Then the version is needed from its writer's
+    // end on. But if the row was inserted where there was none, it also tells older snapshots that there was
+    // no row (transactions R6).
+    previous.unwrap_or_else(|| first_needed(version.origin, end_of))
+}
+
+/// The number of the oldest snapshot that may need a version with this origin.
+pub fn first_needed(origin: Origin, end_of: impl Fn(u64) -> u64) -> u64 {
+    match end_of(origin.stamp()) {
+        _ if origin.is_first() => 0,
+        // It has not ended: nothing is known.
+        u64::MAX => 0,
+        number => number,
     }
 }

@@ -393,6 +393,7 @@ fn beyond_the_version_limit_a_long_reader_is_given_up_and_writers_never_are() {
     let (mut writer, mut reader) = (database.session(), database.session());
     (0..ROWS).for_each(|id| insert(&mut writer, &table, &row(id, 0)).unwrap());
     database.set_version_limit(LIMIT);
+    database.set_version_file_limit(0);
     reader.begin(Isolation::RepeatableRead).unwrap();
     let before = all(&mut reader, &table);
     let mut is_given_up = false;
@@ -428,6 +429,96 @@ fn beyond_the_version_limit_a_long_reader_is_given_up_and_writers_never_are() {
     database.core().purge.drain(database.core());
     assert_eq!((table.garbage(), database.status().version_bytes), (0, 0));
     assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
+fn beyond_the_version_limit_a_long_reader_goes_on_by_files() {
+    const ROWS: i32 = 1_000;
+    const LIMIT: u64 = 64 << 10;
+    let (database, table) = usual();
+    let [mut writer, mut undecided, mut reader, mut later] = [(); 4].map(|()| database.session());
+    (0..ROWS).for_each(|id| insert(&mut writer, &table, &row(id, 0)).unwrap());
+    database.set_version_limit(LIMIT);
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    let before = all(&mut reader, &table);
+    let mut between = Vec::new();
+    for id in 0..ROWS {
+        if id == ROWS / 2 {
+            later.begin(Isolation::RepeatableRead).unwrap();
+            between = all(&mut later, &table);
+        }
+        assert!(update(&mut writer, &table, &row(id, 1 + id % 7)).unwrap());
+        if id % 3 == 0 {
+            assert!(delete(&mut writer, &table, id).unwrap());
+        }
+        if id % 6 == 0 {
+            insert(&mut writer, &table, &row(id, 9)).unwrap();
+        }
+        insert(&mut writer, &table, &row(ROWS + id, 5)).unwrap();
+        // A rollback leaves the entries that old versions need, though they are in files.
+        undecided.begin(Isolation::RepeatableRead).unwrap();
+        update(&mut undecided, &table, &row(id / 2, 0)).unwrap();
+        undecided.roll_back().unwrap();
+        let bytes = database.status().version_bytes;
+        assert!(bytes <= LIMIT + 64 * 1_024, "{bytes}");
+        if id % 100 == 99 {
+            assert_eq!(all(&mut reader, &table), before);
+            assert_eq!(scan(reader.read().unwrap().reader(), &table, K, Direction::Forward), before);
+            assert_eq!(get(&mut reader, &table, id), Some(row(id, 0)));
+        }
+    }
+    let mut by_k = between.clone();
+    by_k.sort_by_key(|row| (row.k, row.id));
+    for round in 0..2 {
+        assert_eq!(all(&mut reader, &table), before, "round {round}");
+        assert_eq!(scan(reader.read().unwrap().reader(), &table, K, Direction::Forward), before);
+        assert_eq!(all(&mut later, &table), between, "round {round}");
+        assert_eq!(scan(later.read().unwrap().reader(), &table, K, Direction::Forward), by_k);
+        database.core().purge.drain(database.core());
+    }
+    let status = database.status();
+    assert!(status.version_file_bytes > LIMIT && status.versions_in_files > 800, "{status:?}");
+    reader.commit().unwrap();
+    database.core().purge.drain(database.core());
+    assert_eq!(all(&mut later, &table), between);
+    assert_eq!(scan(later.read().unwrap().reader(), &table, K, Direction::Forward), by_k);
+    later.commit().unwrap();
+    database.core().purge.drain(database.core());
+    let status = database.status();
+    assert_eq!((table.garbage(), status.version_bytes, status.version_file_bytes), (0, 0, 0));
+    assert_clean(&database);
+}
+
+#[test]
+fn old_versions_that_cannot_be_written_give_a_reader_up_and_unreadable_ones_are_an_error() {
+    let faulty = Arc::new(FaultyVfs::new(Arc::new(MemVfs::new())));
+    let options = options(faulty.clone(), 4_096, HitPath::Optimistic, CacheSize::from_environment());
+    let database = Database::open(Path::new("data"), options).unwrap();
+    database.create_database("d", b"").unwrap();
+    let table = database.create_table(table_def()).unwrap();
+    let [mut writer, mut reader, mut full] = [(); 3].map(|()| database.session());
+    (0..200).for_each(|id| insert(&mut writer, &table, &row(id, 0)).unwrap());
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    let before = all(&mut reader, &table);
+    (0..200).for_each(|id| assert!(update(&mut writer, &table, &row(id, 1)).unwrap()));
+    database.set_version_limit(0);
+    assert_eq!(database.status().versions_in_files, 200);
+    // What a scratch file is called until it has no name.
+    let scratch = PathBuf::from(format!("latchwork-{}-0", std::process::id()));
+    faulty.faults().fail_file_from(&scratch, Operation::Read, 1, Fault::Lost);
+    let read = |reader: &mut Session| {
+        let read = reader.read()?;
+        table.get(read.reader(), &int_key(7), &mut Vec::new())
+    };
+    assert!(matches!(read(&mut reader), Err(Error::Io(_))), "{:?}", read(&mut reader));
+    faulty.faults().heal();
+    assert_eq!(all(&mut reader, &table), before, "the file was there all the time");
+    let full_disk = Fault::Error(io::ErrorKind::StorageFull);
+    faulty.faults().fail_file_from(&scratch, Operation::Write, 1, full_disk);
+    full.begin(Isolation::RepeatableRead).unwrap();
+    assert_eq!(all(&mut full, &table).len(), 200);
+    (0..200).for_each(|id| assert!(update(&mut writer, &table, &row(id, 2)).unwrap()));
+    assert!(matches!(read(&mut full), Err(Error::SnapshotTooOld)));
 }
 
 #[test]
@@ -868,7 +959,7 @@ impl Mirror {
 fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
     const IDS: u32 = 24;
     let (database, table) = with_table(hit_path, size);
-    let mut random = Random::new(seed, 0);
+    let (mut random, mut spills) = (Random::new(seed, 0), Random::new(seed, 1));
     let mut sessions: Vec<Session> = (0..4).map(|_| database.session()).collect();
     sessions.iter_mut().for_each(|session| session.set_lock_wait(Duration::ZERO));
     let mut mirrors: Vec<Mirror> = (0..4).map(|_| Mirror::default()).collect();
@@ -889,6 +980,11 @@ fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
         let session = &mut sessions[who];
         let mirror = &mut mirrors[who];
         let context = format!("seed {seed}, step {step}, session {who}, row {id}");
+        if seed % 2 == 1 && spills.below(3) == 0 {
+            // Everything that may go to files does.
+            database.set_version_limit(0);
+            database.set_version_limit(256 << 20);
+        }
         let mut keep = |mirror: &mut Mirror, row: Option<Row>| {
             if mirror.isolation.is_some() {
                 mirror.own.insert(id, row);

@@ -28,8 +28,12 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("init_connect", text("")).because(EXEMPT),
     // Our own: whether events at latches are counted.
     global("latch_statistics", boolean(false)).works(),
-    // Our own: memory in bytes for old versions of rows. Beyond it, the oldest snapshots are cancelled.
+    // Our own: memory in bytes for row locks. Beyond it, large parts of tables are locked.
     global("latchwork_lock_limit", unsigned(67108864, 1048576, 18446744073709551615, 1)).works(),
+    // Our own: how many bytes the files of old versions may have. Beyond it, the oldest snapshots are
+    // cancelled.
+    global("latchwork_version_file_limit", unsigned(17179869184, 0, 18446744073709551615, 1)).works(),
+    // Our own: memory in bytes for old versions of rows. What is more goes to files.
     global("latchwork_version_limit", unsigned(268435456, 1048576, 18446744073709551615, 1)).works(),
     global("local_infile", boolean(true)).works(),
     global("log_bin", boolean(false)).read_only().because(NO_BINARY_LOG),

@@ -75,6 +75,9 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Threads_queued", engine.gate.queued);
     add("Latchwork_lock_bytes", engine.lock_bytes);
     add("Latchwork_version_bytes", engine.version_bytes);
+    add("Latchwork_version_file_bytes", engine.version_file_bytes);
+    add("Latchwork_versions_in_files", engine.versions_in_files);
+    add("Latchwork_versions_spilled", engine.versions_spilled);
     let caches: Vec<_> =
         session.instance.database.caches().list().iter().map(|cache| cache.status().counters).collect();
     add("Latch_waits", caches.iter().map(|counters| counters.latch_waits).sum());
