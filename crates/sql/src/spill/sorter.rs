@@ -178,7 +178,7 @@ impl<'w> Sorter<'w> {
                     .filter(|run| !run.range.is_empty())
                     .collect();
                 drop(file);
-                let together = runs_together(self.memory_bytes);
+                let together = (self.memory_bytes / (16 << 10)).clamp(RUNS_MIN, RUNS_MAX);
                 while runs.len() > together {
                     let (workspace, wanted) = (self.workspace, self.wanted);
                     runs = merged(workspace, &runs, together, wanted, |few| self.merge(few))?;
@@ -193,11 +193,6 @@ impl<'w> Sorter<'w> {
         self.workspace.counters.add(Counter::SortMergePasses, 1);
         merge(self.workspace, runs, self.memory_bytes, &mut self.charge)
     }
-}
-
-/// How many runs are merged at once in `memory_bytes`.
-fn runs_together(memory_bytes: usize) -> usize {
-    (memory_bytes / (16 << 10)).clamp(RUNS_MIN, RUNS_MAX)
 }
 
 /// Merges in about `memory_bytes`, for which `charge` grows.
@@ -314,7 +309,8 @@ impl MergedRuns {
         memory_bytes: usize,
     ) -> Result<MergedRuns, SqlError> {
         let mut charge = Charge::default();
-        let together = runs_together(memory_bytes);
+        // There are as many runs as partitions. To merge all at once is worth reading less of each at a time.
+        let together = (memory_bytes / READ_BYTES_MIN).clamp(RUNS_MIN, RUNS_MAX);
         while runs.len() > together {
             runs = merged(workspace, &runs, together, usize::MAX, |few| {
                 merge(workspace, few, memory_bytes, &mut charge)
