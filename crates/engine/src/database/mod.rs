@@ -52,7 +52,7 @@ use crate::space::row_share::RowShare;
 use crate::space::tablespace::{RowCache, Tablespace};
 use crate::table::core::Core;
 use crate::table::state::TableState;
-use crate::table::{Index, Table};
+use crate::table::{Index, SKIP_AFTER_CRASH, Table};
 use crate::tree::Tree;
 use crate::write::core::WriteCore;
 use crate::write::rollbacks::Progress;
@@ -77,9 +77,6 @@ use types::{Value, ValueRef};
 use undoer::Undoer;
 use vfs::{Create, Unsynced};
 
-/// After a crash numbers that need only differ go on so far behind those that the last checkpoint knew of.
-const SKIP_AFTER_CRASH: u64 = 1 << 32;
-
 /// Memory that an index build sorts in before it uses a scratch file.
 const SORT_BYTES: usize = 64 << 20;
 
@@ -102,6 +99,7 @@ pub struct Database {
 /// that waits for them, and then nobody has the directory open.
 #[derive(Debug)]
 struct Definitions {
+    #[cfg_attr(feature = "shuttle", allow(dead_code, reason = "models have no threads"))]
     core: Arc<WriteCore>,
     names: RwLock<Names, NamesLatch>,
     /// A change of definitions holds this latch.

@@ -144,6 +144,8 @@ impl Logical {
         for (file, counters) in &self.counters {
             if let Some(table) = tables.get(file) {
                 table.raise_counters(*counters);
+                table.skip_numbers();
+                core.note_changed(table);
             }
         }
         for (stamp, mut unfinished) in self.under_way {

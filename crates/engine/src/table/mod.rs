@@ -22,7 +22,7 @@ use crate::tree::Tree;
 use crate::visibility::{Reader, Sight};
 use crate::{Error, Result, work};
 use base::phases;
-use base::sync::atomic::{AtomicU64, Ordering};
+use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use base::sync::{Arc, Mutex, RwLock, Weak};
 use base::{IndexId, TableId};
 use garbage::GarbageCount;
@@ -34,6 +34,9 @@ use types::{KeyCodec, RowCodec, RowView};
 const ROWS_FACTOR: u64 = 3;
 
 base::latch_class!(pub SavingLatch, "numbers of a table");
+
+/// After a crash numbers that need only differ go on so far behind those that the last checkpoint knew of.
+pub(crate) const SKIP_AFTER_CRASH: u64 = 1 << 32;
 
 /// A table. Sessions share it; it stays valid while its definition changes.
 #[derive(Debug)]
@@ -52,6 +55,8 @@ pub struct Table {
     garbage: GarbageCount,
     /// Held while the header gets the numbers.
     saving: Mutex<(), SavingLatch>,
+    /// See [`Table::is_changed`].
+    is_changed: AtomicBool,
     /// What ANALYZE TABLE has found; `None` before that, and once the definition has changed.
     statistics: RwLock<Option<Arc<Statistics>>>,
     next_auto_increment: AtomicU64,
@@ -117,6 +122,7 @@ impl Table {
                 rows: SpreadCounter::default(),
                 garbage: GarbageCount::default(),
                 saving: Mutex::default(),
+                is_changed: AtomicBool::new(false),
                 statistics: RwLock::default(),
                 next_auto_increment: AtomicU64::new(1),
                 next_row_id: AtomicU64::new(1),
@@ -462,6 +468,31 @@ impl Table {
             next_row_id: self.next_row_id.load(Ordering::Relaxed),
             next_chain: self.next_chain.load(Ordering::Relaxed),
         }
+    }
+
+    /// Whether it is in the list of changed tables (`WriteCore::note_changed`).
+    #[inline]
+    pub(crate) fn is_changed(&self) -> bool {
+        // ORDER: Acquire pairs with the store: who sees it has the table in the list.
+        self.is_changed.load(Ordering::Acquire)
+    }
+
+    /// The table is in the list, which the caller has latched.
+    pub(crate) fn set_changed(&self) {
+        // ORDER: see `is_changed`.
+        self.is_changed.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn weak(&self) -> Weak<Table> {
+        self.this.clone()
+    }
+
+    /// Leaves out many of the numbers that only have to differ, after a crash: the newest may be in no
+    /// record. That of a chain is taken after the change that needs it has been logged.
+    pub(crate) fn skip_numbers(&self) {
+        // ORDER: as in `set_numbers`.
+        self.next_row_id.fetch_add(SKIP_AFTER_CRASH, Ordering::Relaxed);
+        self.next_chain.fetch_add(SKIP_AFTER_CRASH, Ordering::Relaxed);
     }
 
     /// Gives out no numbers below these.

@@ -151,6 +151,7 @@ impl Active {
         drop(changes);
         self.transaction.lock(DEFINITIONS, &table.id().0.to_be_bytes(), LockMode::Shared, self.patience)?;
         let file = table.live_state()?.space.file_id();
+        core.note_changed(table);
         let mut changes = self.undo.lock();
         changes.tables.push(Enlisted { table: table.arc()?, file });
         Ok(Enlistment(changes.tables.len() as u32 - 1))

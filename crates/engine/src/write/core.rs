@@ -4,12 +4,15 @@ use super::purge::Purge;
 use super::rollbacks::Rollbacks;
 use super::scratch::{Place, Scratch};
 use super::under_way::UnderWay;
-use crate::Result;
+use crate::table::Table;
 use crate::table::core::Core;
+use crate::{Error, Result};
 use base::Lsn;
-use base::sync::Arc;
+use base::sync::{Arc, Mutex, Weak};
 use std::ops::Deref;
 use wal::Checkpoint;
+
+base::latch_class!(pub ChangedTablesLatch, "changed tables");
 
 /// The core of a database's tables, and what keeps records in the log besides dirty pages: the transactions
 /// under way, and what purge has not come to. Both refer to tables, so a table knows the [`Core`] alone.
@@ -21,6 +24,8 @@ pub(crate) struct WriteCore {
     pub rollbacks: Rollbacks,
     /// Where what takes too much memory goes.
     pub scratch: Place,
+    /// Tables that were changed since the start, whose numbers each checkpoint saves.
+    changed: Mutex<Vec<Weak<Table>>, ChangedTablesLatch>,
 }
 
 impl Deref for WriteCore {
@@ -40,6 +45,7 @@ impl WriteCore {
             purge: Purge::new(Scratch::new(scratch.clone())),
             rollbacks: Rollbacks::default(),
             scratch,
+            changed: Mutex::of_class(Vec::new()),
         }
     }
 
@@ -79,6 +85,7 @@ impl WriteCore {
         let by_pages = self.caches.oldest_change().unwrap_or(end).min(end);
         let needed = self.oldest_needed().unwrap_or(end).min(by_pages);
         self.purge.save_unlisted(self)?;
+        self.save_changed()?;
         self.caches.sync_files()?;
         // After the end: they count all that was logged below it.
         let owner = self.next_ids().to_words();
@@ -88,6 +95,46 @@ impl WriteCore {
         log.remove_unneeded()?;
         self.journal.trim_reserve()?;
         self.journal.set_needed(by_pages);
+        Ok(())
+    }
+
+    /// To be called before the first change of a table is logged: a checkpoint that is to give up the record
+    /// finds the table in the list.
+    #[inline]
+    pub(crate) fn note_changed(&self, table: &Table) {
+        if !table.is_changed() {
+            self.add_changed(table);
+        }
+    }
+
+    #[cold]
+    fn add_changed(&self, table: &Table) {
+        let mut changed = self.changed.lock();
+        if !table.is_changed() {
+            changed.push(table.weak());
+            table.set_changed();
+        }
+    }
+
+    /// Puts the numbers of changed tables into their headers. After the log's end was looked at: they count
+    /// all that was logged below it.
+    fn save_changed(&self) -> Result<()> {
+        let tables: Vec<Arc<Table>> = {
+            let mut changed = self.changed.lock();
+            changed.retain(|table| table.strong_count() > 0);
+            changed.iter().filter_map(Weak::upgrade).collect()
+        };
+        for table in tables {
+            let mut saved = table.save_numbers();
+            while matches!(saved, Err(Error::Full)) && self.journal.give_reserve() {
+                saved = table.save_numbers();
+            }
+            match saved {
+                // Dropped meanwhile; or its header is damaged, and a start does not open it.
+                Ok(()) | Err(Error::NoSuchTable | Error::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::write::log;
 use crate::{
     Database, Direction, HitPath, IoOptions, Isolation, KeyRange, LogOptions, Options, Reader, Table,
 };
-use base::sync::atomic::{AtomicBool, Ordering};
+use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use base::sync::{Arc, shuttle, thread};
 use base::{IndexId, Stamp};
 use std::path::Path;
@@ -282,4 +282,45 @@ fn a_start_knows_what_was_to_be_purged_from_the_log() {
 #[test]
 fn a_start_knows_what_was_to_be_purged_from_headers_if_the_log_is_too_small_for_it() {
     check_garbage(64);
+}
+
+/// Two threads give out numbers for rows that they insert and delete, beside checkpoints that give up the
+/// records of that. After a crash at any time no number comes again that somebody had.
+#[test]
+fn a_checkpoint_saves_the_numbers_of_the_changes_that_it_gives_up() {
+    let run = || {
+        let vfs = SimVfs::new();
+        let database = Database::open(Path::new("data"), small(&vfs)).unwrap();
+        database.create_database("d", b"").unwrap();
+        let table = database.create_table(table_def()).unwrap();
+        let used = Arc::new(AtomicU64::new(0));
+        let writers: Vec<_> = (0..2)
+            .map(|_| {
+                let (database, table, used) = (database.clone(), table.clone(), used.clone());
+                thread::spawn(move || {
+                    let id = table.reserve_auto_increment(1).unwrap();
+                    let mut statement = database.begin_write().unwrap();
+                    statement.insert(&table, &row(id as i32, 0).image(&table)).unwrap();
+                    statement.commit().unwrap();
+                    // ORDER: the thread that crashes the device is to see what was acknowledged.
+                    used.fetch_max(id, Ordering::SeqCst);
+                })
+            })
+            .collect();
+        let crashes: Vec<_> = (0..3)
+            .map(|seed| {
+                database.core().caches.flush_all().unwrap();
+                database.core().checkpoint().unwrap();
+                thread::yield_now();
+                (used.load(Ordering::SeqCst), vfs.crash(seed))
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        for (used, left) in crashes {
+            let database = Database::open(Path::new("data"), small(&left)).unwrap();
+            let next = database.table("d", "t").unwrap().next_auto_increment();
+            assert!(next > used, "{next} is given out again, and {used} was used");
+        }
+    };
+    shuttle::check_random(run, ITERATIONS);
 }

@@ -10,3 +10,5 @@ mod full_disk;
 mod garbage;
 #[cfg(not(feature = "shuttle"))]
 mod lost_log;
+#[cfg(not(feature = "shuttle"))]
+mod numbers;
