@@ -86,7 +86,8 @@ impl World {
         self.tell(format!("CREATE TABLE {name:?}: {:?}, {} indexes", def.primary, def.indexes.len()));
         let result = self.database.create_table(def.clone()).map(drop);
         let mut after = self.committed.clone();
-        let table = TableState { identity: self.take_identity(), def: Arc::new(def), rows: Rows::new() };
+        let identity = self.take_identity();
+        let table = TableState { identity, def: Arc::new(def), rows: Rows::new(), generation: identity };
         after.tables.insert(name, Arc::new(table));
         self.defined("CREATE TABLE", result, after)
     }
@@ -154,7 +155,9 @@ impl World {
                 Err(error) => self.unexpected("CREATE INDEX", error, self.committed.clone()),
             };
         }
+        let generation = self.take_identity();
         let mut after = self.committed.clone();
+        after.table_mut(&name).generation = generation;
         Arc::make_mut(&mut after.table_mut(&name).def).indexes.push(index);
         self.defined("CREATE INDEX", result, after)
     }
@@ -169,7 +172,9 @@ impl World {
             return Ok(failed);
         }
         let opened = self.open_table(&name)?;
+        let generation = self.take_identity();
         let mut after = self.committed.clone();
+        after.table_mut(&name).generation = generation;
         let index = Arc::make_mut(&mut after.table_mut(&name).def).indexes.remove(at);
         self.tell(format!("DROP INDEX {} ON {name:?}", index.name));
         self.defined("DROP INDEX", self.database.drop_index(&opened, &index.name), after)
@@ -183,7 +188,8 @@ impl World {
         }
         let table = self.committed.tables[&name].clone();
         let def = random_definition(&mut self.random, &name);
-        let new = TableState { identity: self.take_identity(), def: Arc::new(def), rows: table.rows.clone() };
+        let identity = self.take_identity();
+        let new = TableState { identity, def: Arc::new(def), rows: table.rows.clone(), generation: identity };
         self.tell(format!("ALTER TABLE {name:?}: {:?}, {} indexes", new.def.primary, new.def.indexes.len()));
         let is_refused = new.has_unique() && has_duplicates(&new.rows);
         let result = self.copy(&name, &new);

@@ -29,6 +29,8 @@ pub(super) struct TableState {
     pub(super) identity: Identity,
     pub(super) def: Arc<TableDef>,
     pub(super) rows: Rows,
+    /// Another one whenever an index is built or dropped: a snapshot cannot read a tree that is younger.
+    pub(super) generation: u64,
 }
 
 impl TableState {
