@@ -249,8 +249,9 @@ impl Cutter<'_> {
 }
 
 /// Translates the tokens of a statement for the parser: compound units, the operators MOD, `&&` and `||`,
-/// NOT where it binds strongly, LOCK IN SHARE MODE, and WAIT n behind FOR UPDATE.
-pub(crate) fn translate(tokens: &mut [TokenWithSpan], mode: LexicalMode) {
+/// NOT where it binds strongly, lists of tables in parentheses, LOCK IN SHARE MODE, and WAIT n behind FOR
+/// UPDATE.
+pub(crate) fn translate(tokens: &mut Vec<TokenWithSpan>, mode: LexicalMode) {
     let concatenates = mode.has(LexicalMode::PIPES_AS_CONCAT);
     for token in tokens.iter_mut() {
         match token.token {
@@ -262,6 +263,7 @@ pub(crate) fn translate(tokens: &mut [TokenWithSpan], mode: LexicalMode) {
     if mode.has(LexicalMode::HIGH_NOT_PRECEDENCE) {
         strong_nots(tokens);
     }
+    table_lists(tokens);
     locking_clauses(tokens);
     modifiers(tokens);
     interval_functions(tokens);
@@ -354,6 +356,71 @@ fn interval_functions(tokens: &mut [TokenWithSpan]) {
             _ => {}
         }
         last = None;
+    }
+}
+
+/// An open parenthesis.
+#[derive(Default)]
+struct Open {
+    /// Tables are listed in it.
+    is_list: bool,
+    /// The last comma of the list, among the places where tokens are put.
+    comma: Option<usize>,
+    /// There is a join behind it.
+    has_join: bool,
+}
+
+/// `FROM (a, b) JOIN c`: the commas of a list of tables in parentheses become CROSS JOIN. A comma binds less
+/// tightly than a join, so joins behind one get parentheses.
+fn table_lists(tokens: &mut Vec<TokenWithSpan>) {
+    let mut open: Vec<Open> = Vec::new();
+    // What is put before which token.
+    let mut places: Vec<(usize, Vec<Token>)> = Vec::new();
+    let mut is_list_next = false;
+    for (at, token) in tokens.iter().enumerate() {
+        match &token.token {
+            Token::Whitespace(_) => continue,
+            Token::LParen => {
+                open.push(Open { is_list: is_list_next, ..Open::default() });
+                // A list may begin with another one.
+                continue;
+            }
+            Token::RParen => {
+                if let Some(Open { comma: Some(comma), has_join: true, .. }) = open.pop() {
+                    places[comma].1.push(Token::LParen);
+                    places.push((at, vec![Token::RParen]));
+                }
+            }
+            Token::Comma => {
+                if let Some(list) = open.last_mut().filter(|list| list.is_list) {
+                    let mut put = Vec::new();
+                    if let Open { comma: Some(comma), has_join: true, .. } = *list {
+                        places[comma].1.push(Token::LParen);
+                        put.push(Token::RParen);
+                    }
+                    put.extend(["CROSS", "JOIN"].map(Token::make_keyword));
+                    *list = Open { is_list: true, comma: Some(places.len()), has_join: false };
+                    places.push((at, put));
+                }
+            }
+            Token::Word(word) if word.quote_style.is_none() => {
+                if let Some(list) = open.last_mut() {
+                    list.is_list &=
+                        !matches!(word.keyword, Keyword::SELECT | Keyword::WITH | Keyword::VALUES);
+                    list.has_join |= matches!(word.keyword, Keyword::JOIN | Keyword::STRAIGHT_JOIN);
+                }
+                is_list_next = matches!(word.keyword, Keyword::FROM | Keyword::JOIN);
+                continue;
+            }
+            _ => {}
+        }
+        is_list_next = false;
+    }
+    for (at, put) in places.into_iter().rev() {
+        let span = tokens[at].span;
+        // A comma gives way.
+        let taken = usize::from(tokens[at].token == Token::Comma);
+        tokens.splice(at..at + taken, put.into_iter().map(|token| TokenWithSpan { token, span }));
     }
 }
 
