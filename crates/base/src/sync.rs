@@ -27,6 +27,20 @@ pub use imp::{
 /// The scheduler itself, for models.
 #[cfg(feature = "shuttle")]
 pub use shuttle;
+
+/// Runs a model with a known fault until an assertion fails, for tests that must panic: they show that the
+/// models can fail. Random choices find some faults, priorities others. The limit only ends the run of a
+/// model that no longer has its fault.
+#[cfg(feature = "shuttle")]
+pub fn find_fault(model: impl Fn() + Send + Sync + 'static) {
+    let model = Arc::new(model);
+    for _ in 0..1_000 {
+        let (random, priorities) = (model.clone(), model.clone());
+        shuttle::check_random(move || random(), 1_000);
+        shuttle::check_pct(move || priorities(), 1_000, 3);
+    }
+}
+
 pub use std::sync::{Arc, OnceLock, Weak};
 
 mod counts;

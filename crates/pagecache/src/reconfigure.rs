@@ -424,7 +424,7 @@ mod models {
     use crate::backend::Backend;
     use crate::config::{CacheConfig, WriteBack};
     use crate::files::{FileFormat, OpenFile};
-    use base::sync::{Arc, shuttle, thread};
+    use base::sync::{Arc, find_fault, shuttle, thread};
     use base::{FileId, PageNo};
     use vfs::Vfs;
 
@@ -476,6 +476,6 @@ mod models {
     #[test]
     #[should_panic(expected = "bytes were lost or made")]
     fn a_pool_that_comes_into_use_beside_one_who_makes_it_grow_is_caught() {
-        shuttle::check_random(|| the_first_file_comes(false), 20_000);
+        find_fault(|| the_first_file_comes(false));
     }
 }

@@ -8,7 +8,7 @@
 #![cfg(feature = "shuttle")]
 
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use base::sync::{Arc, Implementation, Mutex, shuttle, thread};
+use base::sync::{Arc, Implementation, Mutex, find_fault, shuttle, thread};
 use base::{FileId, Lsn, PageId, PageNo};
 use latchwork_pagecache::{
     CacheConfig, Detach, Error, FileFormat, HitPath, IoConfig, Pool, Reconfigure, WriteAhead, WriteBack,
@@ -812,45 +812,39 @@ fn a_sync_that_failed_is_nobodys_success() {
 #[test]
 #[should_panic(expected = "the checkpoint forgets")]
 fn a_page_that_is_marked_after_its_record_is_caught() {
-    shuttle::check_random(|| check_checkpoint(Way::DEFAULT, false), 5000);
+    find_fault(|| check_checkpoint(Way::DEFAULT, false));
 }
 
 /// The canary: a reader that skips validation must be caught.
 #[test]
 #[should_panic(expected = "torn")]
 fn a_reader_that_skips_validation_is_caught() {
-    shuttle::check_random(
-        || {
-            let model = Model::new(Way::DEFAULT, 1, 1);
-            let writer = model.spawn(|model| model.add(0, 5));
-            let guard = model.pool.read(id(0)).unwrap();
-            let (first, second) = (guard.page().u64_at(VALUE_AT), guard.page().u64_at(VALUE_AGAIN_AT));
-            assert_eq!(first, second, "torn, as it must be");
-            drop(guard);
-            join([writer]);
-        },
-        2000,
-    );
+    find_fault(|| {
+        let model = Model::new(Way::DEFAULT, 1, 1);
+        let writer = model.spawn(|model| model.add(0, 5));
+        let guard = model.pool.read(id(0)).unwrap();
+        let (first, second) = (guard.page().u64_at(VALUE_AT), guard.page().u64_at(VALUE_AGAIN_AT));
+        assert_eq!(first, second, "torn, as it must be");
+        drop(guard);
+        join([writer]);
+    });
 }
 
 /// The canary for single flights: two device reads must be caught.
 #[test]
 #[should_panic(expected = "two flights")]
 fn a_miss_that_bypasses_the_cache_is_caught() {
-    shuttle::check_random(
-        || {
-            use vfs::File;
-            let model = Model::new(Way::DEFAULT, 1, 1);
-            model.pool.detach(FILE, Detach::Flush).unwrap();
-            model.attach();
-            let other = model.spawn(|model| {
-                let mut bytes = [0; PAGE_SIZE];
-                model.device.read_at(&mut bytes, 0).unwrap();
-            });
-            model.value(0);
-            join([other]);
-            assert!(model.device.reads.load(SeqCst) <= 1, "two flights, as it must be");
-        },
-        50,
-    );
+    find_fault(|| {
+        use vfs::File;
+        let model = Model::new(Way::DEFAULT, 1, 1);
+        model.pool.detach(FILE, Detach::Flush).unwrap();
+        model.attach();
+        let other = model.spawn(|model| {
+            let mut bytes = [0; PAGE_SIZE];
+            model.device.read_at(&mut bytes, 0).unwrap();
+        });
+        model.value(0);
+        join([other]);
+        assert!(model.device.reads.load(SeqCst) <= 1, "two flights, as it must be");
+    });
 }

@@ -4,7 +4,7 @@
 #![cfg(feature = "shuttle")]
 
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use base::sync::{Arc, Mutex, shuttle, thread};
+use base::sync::{Arc, Mutex, find_fault, shuttle, thread};
 use base::{FileId, Lsn, PageId, PageNo};
 use latchwork_pagecache::{
     CacheChange, CacheConfig, CachedFile, Caches, Detach, Error, FileFormat, HitPath, Pool, Share,
@@ -264,31 +264,28 @@ fn a_checkpoint_misses_nothing_of_a_file_that_moves() {
 #[test]
 #[should_panic(expected = "an old page was read")]
 fn a_file_in_two_pools_at_once_is_caught() {
-    shuttle::check_random(
-        || {
-            let config = || CacheConfig {
-                segments: 1,
-                write_back: WriteBack::AtEvictionOnly,
-                ..CacheConfig::new(1, PAGE_SIZE)
-            };
-            let pools = [Pool::new(config()).unwrap(), Pool::new(config()).unwrap()];
-            let device = vfs::MemVfs::new().open("file".as_ref(), vfs::Create::New).unwrap();
-            pools[0].attach(FILE, PathBuf::from("file"), device.clone()).unwrap();
-            drop(pools[0].create(id(0)).unwrap());
-            pools[0].flush_file(FILE).unwrap();
-            pools[1].attach(FILE, PathBuf::from("file"), device).unwrap();
-            pools[1].write(id(0)).unwrap().page_mut().set_u64(VALUE_AT, 1);
-            let old = pools[0].clone();
-            let reader = thread::spawn(move || {
-                let Ok(guard) = old.read(id(0)) else { return };
-                let value = guard.page().u64_at(VALUE_AT);
-                assert!(guard.validate().is_err() || value == 1, "an old page was read, as it must be");
-            });
-            pools[0].detach(FILE, Detach::Flush).unwrap();
-            reader.join().unwrap();
-        },
-        5000,
-    );
+    find_fault(|| {
+        let config = || CacheConfig {
+            segments: 1,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheConfig::new(1, PAGE_SIZE)
+        };
+        let pools = [Pool::new(config()).unwrap(), Pool::new(config()).unwrap()];
+        let device = vfs::MemVfs::new().open("file".as_ref(), vfs::Create::New).unwrap();
+        pools[0].attach(FILE, PathBuf::from("file"), device.clone()).unwrap();
+        drop(pools[0].create(id(0)).unwrap());
+        pools[0].flush_file(FILE).unwrap();
+        pools[1].attach(FILE, PathBuf::from("file"), device).unwrap();
+        pools[1].write(id(0)).unwrap().page_mut().set_u64(VALUE_AT, 1);
+        let old = pools[0].clone();
+        let reader = thread::spawn(move || {
+            let Ok(guard) = old.read(id(0)) else { return };
+            let value = guard.page().u64_at(VALUE_AT);
+            assert!(guard.validate().is_err() || value == 1, "an old page was read, as it must be");
+        });
+        pools[0].detach(FILE, Detach::Flush).unwrap();
+        reader.join().unwrap();
+    });
 }
 
 /// Two files whose pages differ in size share the bytes of a cache; a third thread forces a balance again and

@@ -7,7 +7,7 @@
 #![cfg(feature = "shuttle")]
 
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use base::sync::{Arc, Mutex, shuttle, thread};
+use base::sync::{Arc, Mutex, find_fault, shuttle, thread};
 use latchwork_rowtier::{Announced, Config, Lease, RowTier};
 
 const ITERATIONS: usize = 5_000;
@@ -197,7 +197,7 @@ fn what_writers_put_in_place_of_what_was_kept_is_what_the_page_says() {
 #[test]
 #[should_panic(expected = "old:")]
 fn a_canary_that_takes_its_lease_to_replace_too_late_is_caught() {
-    shuttle::check_random(|| writers_that_replace(Fault::LateReplacement), 400 * ITERATIONS);
+    find_fault(|| writers_that_replace(Fault::LateReplacement));
 }
 
 #[test]
@@ -299,11 +299,11 @@ fn buckets_split_and_merge_under_readers_and_writers() {
 #[test]
 #[should_panic(expected = "old:")]
 fn a_canary_that_takes_its_lease_too_late_is_caught() {
-    shuttle::check_random(|| readers_and_a_writer(Fault::LateLease), 400 * ITERATIONS);
+    find_fault(|| readers_and_a_writer(Fault::LateLease));
 }
 
 #[test]
 #[should_panic(expected = "old:")]
 fn a_canary_that_invalidates_without_the_latch_is_caught() {
-    shuttle::check_random(|| readers_and_a_writer(Fault::LateInvalidation), 400 * ITERATIONS);
+    find_fault(|| readers_and_a_writer(Fault::LateInvalidation));
 }

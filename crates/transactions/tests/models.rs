@@ -11,7 +11,7 @@ mod files;
 
 use base::Stamp;
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use base::sync::{Arc, Mutex, shuttle, thread};
+use base::sync::{Arc, Mutex, find_fault, shuttle, thread};
 use files::Files;
 use latchwork_transactions::{
     Config, DEFINITIONS, Found, LockError, LockMode, LockUsage, Patience, SnapshotTooOld, Transactions,
@@ -275,7 +275,7 @@ fn a_snapshot_that_is_cancelled_while_its_versions_are_in_files_finds_the_truth_
 #[test]
 #[should_panic(expected = "a version is missing")]
 fn canary_a_reader_that_does_not_look_into_files() {
-    explore(10, || {
+    find_fault(|| {
         let transactions = spilling();
         let page = Arc::new(Page::default());
         let mut reader = transactions.session();
@@ -337,7 +337,7 @@ fn the_horizon_passes_a_cancelled_snapshot_between_statements_and_never_in_one()
 #[test]
 #[should_panic(expected = "removed under its reader")]
 fn canary_a_session_that_does_not_ask_when_it_resumes() {
-    explore(10, || read_between_pauses(false));
+    find_fault(|| read_between_pauses(false));
 }
 
 #[test]
@@ -651,22 +651,19 @@ fn a_circle_through_one_that_only_queues_is_broken() {
 #[test]
 #[should_panic(expected = "half a transaction")]
 fn a_reader_with_a_snapshot_for_each_row_is_caught() {
-    shuttle::check_random(
-        || {
-            let transactions = new();
-            let mut writer = transactions.session();
-            let transaction = writer.begin().unwrap();
-            let stamp = transaction.id();
-            let commit = spawn(&transactions, move |_| {
-                transaction.commit();
-            });
-            let mut reader = transactions.session();
-            let first = reader.open().sees(stamp);
-            assert_eq!(reader.open().sees(stamp), first, "half a transaction, as it must be");
-            join([commit]);
-        },
-        2000,
-    );
+    find_fault(|| {
+        let transactions = new();
+        let mut writer = transactions.session();
+        let transaction = writer.begin().unwrap();
+        let stamp = transaction.id();
+        let commit = spawn(&transactions, move |_| {
+            transaction.commit();
+        });
+        let mut reader = transactions.session();
+        let first = reader.open().sees(stamp);
+        assert_eq!(reader.open().sees(stamp), first, "half a transaction, as it must be");
+        join([commit]);
+    });
 }
 
 /// The canary for purge: a reader that closes its snapshot between two reads finds the row changed, and is
@@ -674,21 +671,18 @@ fn a_reader_with_a_snapshot_for_each_row_is_caught() {
 #[test]
 #[should_panic(expected = "a snapshot changed")]
 fn a_reader_that_lets_its_snapshot_go_is_caught() {
-    shuttle::check_random(
-        || {
-            let transactions = new();
-            let page = Arc::new(Page::default());
-            let writing = page.clone();
-            let writer = spawn(&transactions, move |transactions| {
-                writing.update(&transactions, true);
-                transactions.purge();
-            });
-            let mut reader = transactions.session();
-            let value = page.read(reader.open()).unwrap();
-            reader.close();
-            assert_eq!(page.read(reader.open()), Ok(value), "a snapshot changed, as it must");
-            join([writer]);
-        },
-        2000,
-    );
+    find_fault(|| {
+        let transactions = new();
+        let page = Arc::new(Page::default());
+        let writing = page.clone();
+        let writer = spawn(&transactions, move |transactions| {
+            writing.update(&transactions, true);
+            transactions.purge();
+        });
+        let mut reader = transactions.session();
+        let value = page.read(reader.open()).unwrap();
+        reader.close();
+        assert_eq!(page.read(reader.open()), Ok(value), "a snapshot changed, as it must");
+        join([writer]);
+    });
 }

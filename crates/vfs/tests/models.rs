@@ -5,7 +5,7 @@
 #![cfg(feature = "shuttle")]
 
 use base::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use base::sync::{Arc, Mutex, Weak, shuttle, thread};
+use base::sync::{Arc, Mutex, Weak, find_fault, shuttle, thread};
 use latchwork_vfs::{Create, FewOpen, File, Vfs};
 use std::collections::BTreeMap;
 use std::io;
@@ -224,7 +224,7 @@ fn what_a_sync_calls_durable_is_although_the_file_is_closed_at_any_time() {
 #[test]
 #[should_panic(expected = "it was called durable")]
 fn a_file_that_is_closed_without_a_sync_loses_what_it_wrote() {
-    explore(|| {
+    find_fault(|| {
         let system = System::default();
         let open = |name: &str| Arc::new(OpenedEachTime(system.clone(), PathBuf::from(name)));
         writes_and_syncs(&system, open("one"), open("other"));

@@ -96,7 +96,7 @@ impl Slot<'_> {
 #[cfg(all(test, feature = "shuttle"))]
 mod models {
     use super::*;
-    use base::sync::{Arc, shuttle};
+    use base::sync::{Arc, find_fault, shuttle};
 
     #[derive(Debug)]
     struct Model {
@@ -161,9 +161,11 @@ mod models {
     #[test]
     #[should_panic(expected = "a hole was called complete")]
     fn a_leader_that_reads_the_slots_before_the_end_is_caught() {
-        explore(|model| {
-            let lowest = model.slots.lowest(u64::MAX);
-            lowest.min(model.next.load(Acquire))
+        find_fault(|| {
+            run(|model| {
+                let lowest = model.slots.lowest(u64::MAX);
+                lowest.min(model.next.load(Acquire))
+            });
         });
     }
 }

@@ -11,7 +11,7 @@
 mod common;
 
 use base::Lsn;
-use base::sync::{Arc, shuttle, thread};
+use base::sync::{Arc, find_fault, shuttle, thread};
 use common::{CrashVfs, config, read_all};
 use latchwork_wal::{Durability, Error, Log};
 use std::io::ErrorKind;
@@ -229,7 +229,7 @@ fn a_failed_write_reaches_those_who_wait_for_room() {
 #[test]
 #[should_panic(expected = "acknowledged and not durable")]
 fn a_commit_that_only_waits_for_the_write_is_caught() {
-    explore(40, || {
+    find_fault(|| {
         let model = Model::new();
         let other = model.spawn(|model| model.commit(1, SMALL));
         let place = model.append(2, SMALL);
@@ -243,7 +243,7 @@ fn a_commit_that_only_waits_for_the_write_is_caught() {
 #[test]
 #[should_panic(expected = "acknowledged and not durable")]
 fn a_sync_that_does_nothing_is_caught() {
-    explore(1, || {
+    find_fault(|| {
         let model = Model::new();
         model.faults.fail_from(Operation::Sync, 1, Fault::Lost);
         model.commit(1, SMALL);

@@ -73,54 +73,52 @@ impl GarbageCount {
 #[cfg(all(test, feature = "shuttle"))]
 mod models {
     use super::GarbageCount;
-    use base::sync::{Arc, shuttle, thread};
+    use base::sync::{Arc, find_fault, shuttle, thread};
 
     const ITERATIONS: usize = 3_000;
 
     /// `settle` is that of the type, or one that must be found wrong.
-    fn check(settle: fn(&GarbageCount) -> bool) {
-        shuttle::check_random(
-            move || {
-                let count = Arc::new(GarbageCount::default());
-                count.set(1, true);
-                let settling = {
-                    let count = count.clone();
-                    thread::spawn(move || [settle(&count), settle(&count)])
-                };
-                let coming = {
-                    let count = count.clone();
-                    thread::spawn(move || {
-                        // Listed, and gone.
-                        count.come(1);
-                        count.go(1);
-                        count.come(1);
-                        count.set_unlisted();
-                    })
-                };
+    fn run(settle: fn(&GarbageCount) -> bool) {
+        let count = Arc::new(GarbageCount::default());
+        count.set(1, true);
+        let settling = {
+            let count = count.clone();
+            thread::spawn(move || [settle(&count), settle(&count)])
+        };
+        let coming = {
+            let count = count.clone();
+            thread::spawn(move || {
+                // Listed, and gone.
+                count.come(1);
                 count.go(1);
-                coming.join().unwrap();
-                settling.join().unwrap();
-                assert_eq!(count.left(), 1);
-                assert!(count.is_unlisted() && settle(&count));
-            },
-            ITERATIONS,
-        );
+                count.come(1);
+                count.set_unlisted();
+            })
+        };
+        count.go(1);
+        coming.join().unwrap();
+        settling.join().unwrap();
+        assert_eq!(count.left(), 1);
+        assert!(count.is_unlisted() && settle(&count));
     }
 
     #[test]
     fn what_is_left_unlisted_stays_so() {
-        check(GarbageCount::settle);
+        shuttle::check_random(|| run(GarbageCount::settle), ITERATIONS);
+        shuttle::check_pct(|| run(GarbageCount::settle), ITERATIONS, 3);
     }
 
     #[test]
     #[should_panic(expected = "is_unlisted")]
     fn canary_one_look_is_not_enough() {
-        check(|count| {
-            use base::sync::atomic::Ordering;
-            if count.unlisted.load(Ordering::SeqCst) && count.left() == 0 {
-                count.unlisted.store(false, Ordering::SeqCst);
-            }
-            count.unlisted.load(Ordering::SeqCst)
+        find_fault(|| {
+            run(|count| {
+                use base::sync::atomic::Ordering;
+                if count.unlisted.load(Ordering::SeqCst) && count.left() == 0 {
+                    count.unlisted.store(false, Ordering::SeqCst);
+                }
+                count.unlisted.load(Ordering::SeqCst)
+            });
         });
     }
 

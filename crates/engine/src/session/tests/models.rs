@@ -10,7 +10,7 @@ use crate::{
 };
 use base::IndexId;
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use base::sync::{Arc, shuttle, thread};
+use base::sync::{Arc, find_fault, shuttle, thread};
 use std::path::Path;
 use vfs::MemVfs;
 
@@ -353,5 +353,5 @@ fn at_serializable_nobody_inserts_into_what_another_has_read() {
 #[test]
 #[should_panic(expected = "each found nothing and inserted a row")]
 fn canary_at_repeatable_read_both_insert() {
-    check(|| insert_if_there_is_none(Isolation::RepeatableRead));
+    find_fault(|| insert_if_there_is_none(Isolation::RepeatableRead));
 }

@@ -3,7 +3,7 @@
 //! `cargo test -p latchwork-engine --features shuttle --lib models`
 
 use crate::space::tablespace::Tablespace;
-use base::sync::{Arc, shuttle, thread};
+use base::sync::{Arc, find_fault, shuttle, thread};
 use pagecache::{CacheConfig, WriteBack};
 
 const ITERATIONS: usize = 500;
@@ -72,7 +72,7 @@ fn what_failed_keeps_the_file_in_doubt() {
 #[test]
 #[should_panic(expected = "the doubt")]
 fn a_doubt_that_ends_whoever_is_at_work_is_found() {
-    explore(|| {
+    find_fault(|| {
         let space = tablespace();
         let worker = {
             let space = space.clone();
