@@ -42,6 +42,7 @@ mod config;
 mod error;
 mod files;
 mod gate;
+mod interim;
 mod locks;
 mod registry;
 mod session;

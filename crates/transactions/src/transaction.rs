@@ -21,6 +21,8 @@ pub struct Transaction {
     waiter: Arc<Waiter>,
     held: HeldLocks,
     left: Vec<VersionRef>,
+    /// The rows that have interim states, by table and key.
+    interim: Vec<(u64, Box<[u8]>)>,
     /// Bytes of the versions it has left.
     left_bytes: u64,
     /// How many of them the version store knows to be of a transaction under way.
@@ -43,6 +45,7 @@ impl Transaction {
             waiter,
             held: HeldLocks::default(),
             left: Vec::new(),
+            interim: Vec::new(),
             left_bytes: 0,
             counted_bytes: 0,
         }
@@ -187,6 +190,20 @@ impl Transaction {
         }
     }
 
+    /// Keeps what the transaction has made of a row, and is about to change again, for as long as it may go
+    /// back to that. For [`Transactions::versions_of`]; readers do not see it. The caller holds the row's
+    /// latch.
+    pub fn add_interim(&mut self, table: u64, key: &[u8], state: Arc<[u8]>) {
+        if self.shared.interim.add((table, key), state) {
+            self.interim.push((table, key.into()));
+        }
+    }
+
+    /// The row is what it was, if it was changed in this state.
+    pub fn take_back_interim(&self, table: u64, key: &[u8], state: &[u8]) {
+        self.shared.interim.take_back((table, key), state);
+    }
+
     /// Of its versions' bytes so many are of a transaction under way.
     fn count_bytes(&mut self, bytes: u64) {
         self.shared.versions.count_active(bytes, self.counted_bytes);
@@ -221,6 +238,9 @@ impl Transaction {
     }
 
     fn release(&mut self) {
+        for row in self.interim.drain(..) {
+            self.shared.interim.remove(row);
+        }
         self.held.release(self.id, &self.shared.locks);
         self.waiter.set_transaction(0);
         self.shared.locks.ended(self.id);

@@ -2,6 +2,7 @@
 
 use crate::config::{Config, SavepointLocks};
 use crate::gate::{Gate, GateCounts};
+use crate::interim::Interim;
 use crate::locks::{LockUsage, Locks, PendingLock, WaitTotals, Waiter};
 use crate::registry::{Hold, Live, Registry, Snapshot};
 use crate::session::Session;
@@ -25,6 +26,7 @@ pub struct Transactions {
     pub(crate) locks: Locks,
     pub(crate) gate: Arc<Gate>,
     pub(crate) versions: VersionStore,
+    pub(crate) interim: Interim,
     pub(crate) savepoint_locks: SavepointLocks,
     enforcer: Enforcer,
 }
@@ -55,6 +57,7 @@ impl Transactions {
                 config.version_limit_bytes,
                 Runs::new(config.version_files.clone(), config.version_file_limit_bytes),
             ),
+            interim: Interim::new(),
             savepoint_locks: config.savepoint_locks,
             enforcer: Enforcer::default(),
         })
@@ -138,34 +141,42 @@ impl Transactions {
         self.versions.purge(&self.status, || self.live());
     }
 
-    /// What a row was, in the versions that some snapshot may ask for, those in files last. A caller that
-    /// must know that no version is added meanwhile has to keep the row's writers away. May read files: to
-    /// be called without page latches.
+    /// What a row was, in the versions that some snapshot may ask for, those in files after them, and what a
+    /// transaction under way may make of it again. The caller keeps the row's writers away by the row's
+    /// latch. May read files: to be called without page latches.
     ///
     /// # Errors
     /// Those of the files.
     pub fn versions_of(&self, table: u64, key: &[u8]) -> io::Result<Vec<Arc<[u8]>>> {
         let mut versions = self.versions.of((table, key));
+        let interim = self.interim.of((table, key));
         if versions.is_empty() && !self.versions.runs().is_any() {
-            return Ok(Vec::new());
+            return Ok(interim);
         }
         let horizon = self.horizon();
         versions.extend(self.versions.spilled_of((table, key), horizon.0)?);
-        Ok(self.needed_rows(versions, horizon))
+        Ok(self.needed_rows(versions, horizon, interim))
     }
 
     /// The same of those in memory, where those of transactions under way are always.
     pub fn versions_in_memory_of(&self, table: u64, key: &[u8]) -> Vec<Arc<[u8]>> {
         let versions = self.versions.of((table, key));
+        let interim = self.interim.of((table, key));
         if versions.is_empty() {
-            return Vec::new();
+            return interim;
         }
-        self.needed_rows(versions, self.horizon())
+        self.needed_rows(versions, self.horizon(), interim)
     }
 
-    fn needed_rows(&self, versions: Vec<(u64, Arc<[u8]>)>, horizon: Horizon) -> Vec<Arc<[u8]>> {
+    fn needed_rows(
+        &self,
+        versions: Vec<(u64, Arc<[u8]>)>,
+        horizon: Horizon,
+        interim: Vec<Arc<[u8]>>,
+    ) -> Vec<Arc<[u8]>> {
         let is_needed = |superseded_by: u64| !self.is_seen_by_all(Stamp(superseded_by), horizon);
-        versions.into_iter().filter(|(by, _)| is_needed(*by)).map(|(_, row)| row).collect()
+        let needed = versions.into_iter().filter(|(by, _)| is_needed(*by)).map(|(_, row)| row);
+        needed.chain(interim).collect()
     }
 
     /// Makes few files of old versions of many, and leaves out what no snapshot needs. To be called now and

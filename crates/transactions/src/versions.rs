@@ -165,7 +165,7 @@ impl VersionStore {
     ) -> Result<Found, E> {
         let (sought, has_runs) = {
             let tables = self.shard(table, key).rows.lock();
-            // Before the check: runs go when their snapshots have been cancelled (transactions R13).
+            // Before the check: runs go when their snapshots have been cancelled (transactions R14).
             let has_runs = self.runs.is_any();
             check()?;
             let chain = tables.get(&table).and_then(|rows| rows.get(key));
@@ -306,7 +306,7 @@ impl VersionStore {
         });
         let written = self.write_run(&mut leaving, status);
         if written.is_ok() {
-            // The run is listed: now they may leave memory (transactions R13).
+            // The run is listed: now they may leave memory (transactions R14).
             for Leaving { left, .. } in &leaving {
                 self.take_back(left.table, &left.key, left.writer);
             }

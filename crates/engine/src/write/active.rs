@@ -260,8 +260,12 @@ impl Active {
             if change.leaves_garbage {
                 table.remove_garbage(1);
             }
+            let file = u64::from(file.0);
             if change.has_version {
-                self.transaction.take_back_version(u64::from(file.0), &change.key);
+                self.transaction.take_back_version(file, &change.key);
+            }
+            if let Some(old) = &change.old {
+                self.transaction.take_back_interim(file, &change.key, old);
             }
         }
         Ok(())

@@ -305,7 +305,12 @@ impl Table {
                 leaves_chain,
                 leaves_garbage: was_there,
             };
+            let own = change.old.clone().filter(|_| is_own);
             active.push_row(core, table, change, image.len())?;
+            if let Some(cell) = own {
+                let old_image = self.image_of(&state.space, &cell)?;
+                self.keep_interim(state, active, key, cell, [&old_image, image]);
+            }
             let cell = self.cell(state, key, image, header)?;
             let clustered = &state.indexes[0].tree;
             let done = match was_there {
@@ -462,7 +467,11 @@ impl Table {
         let is_own = header.stamp() == active.stamp();
         let new_header = RowHeader::new(active.stamp(), is_own && header.is_first());
         let changed = Next::Changed { bytes: new_image.len() };
+        let own = is_own.then(|| cell.clone());
         self.keep_old(core, state, active, table, OldRow { key, header, cell }, changed)?;
+        if let Some(cell) = own {
+            self.keep_interim(state, active, key, cell, [&old_image, &new_image]);
+        }
         let cell = self.cell(state, key, &new_image, new_header)?;
         match state.indexes[0].tree.replace(key, &cell.parts(), active.stamp()) {
             Ok(true) => cell.placed(&state.space),
@@ -475,6 +484,29 @@ impl Table {
         drop(latch);
         self.insert_entries(core, state, active, key, &new_image, Some(&old_image))?;
         Ok(true)
+    }
+
+    /// Keeps a state of a row that the transaction itself has made and changes once more, if that changes
+    /// index entries. The row's latch is held.
+    fn keep_interim(
+        &self,
+        state: &TableState,
+        active: &mut Active,
+        key: &[u8],
+        cell: Arc<[u8]>,
+        [old, new]: [&[u8]; 2],
+    ) {
+        let (old, new) = (self.row_codec().view(old), self.row_codec().view(new));
+        let (mut entry, mut old_entry) = (Entry::default(), Entry::default());
+        let changes = state.indexes[1..].iter().any(|index| {
+            index.entry(&old, key, &mut old_entry);
+            index.entry(&new, key, &mut entry);
+            old_entry != entry
+        });
+        if changes {
+            let file = u64::from(state.space.file_id().0);
+            active.transaction.add_interim(file, key, cell);
+        }
     }
 
     /// Adds a row's entries to all secondary indexes, those left out that `old_image` had as well. The row
@@ -559,17 +591,17 @@ impl Table {
                         Err(error) => return Err(error),
                     }
                 };
-                let is_like = has_parts_now && !header.is_deleted();
                 if header.stamp() != active.stamp() && core.transactions.is_active(header.stamp()) {
-                    let mut was_like = has_parts_now && header.is_in_place();
+                    // Whatever its transaction does next, it may take back.
+                    let mut may_be_like = has_parts_now;
                     for version in core.transactions.versions_in_memory_of(file, other) {
-                        was_like |= has_parts(&version)?;
+                        may_be_like |= has_parts(&version)?;
                     }
-                    if is_like || was_like {
+                    if may_be_like {
                         busy = Some((header.stamp(), other.to_vec()));
                     }
                 } else {
-                    is_duplicate = is_like;
+                    is_duplicate = has_parts_now && !header.is_deleted();
                 }
                 Ok(())
             })?;
@@ -624,8 +656,12 @@ impl Table {
         match what {
             What::Row(change) => {
                 self.restore(state, transaction.id(), &change.key, change.old.as_ref(), Restore::Any)?;
+                let file = u64::from(state.space.file_id().0);
                 if change.has_version {
-                    transaction.take_back_version(u64::from(state.space.file_id().0), &change.key);
+                    transaction.take_back_version(file, &change.key);
+                }
+                if let Some(old) = &change.old {
+                    transaction.take_back_interim(file, &change.key, old);
                 }
                 if change.leaves_garbage {
                     self.remove_garbage(1);

@@ -1,7 +1,7 @@
 //! The runs: which files have versions, and what becomes of them.
 //!
 //! A version is in memory until the run that has it is listed. A reader looks at memory first and lists the
-//! runs afterwards, so it does not miss a version that goes from one to the other (transactions R13).
+//! runs afterwards, so it does not miss a version that goes from one to the other (transactions R14).
 
 use super::chain::Found;
 use super::run::{Cursor, Interval, Record, Run, Writer};

@@ -258,6 +258,40 @@ fn the_unique_key_of_a_row_that_was_not_inserted_after_all_is_still_free() {
     );
 }
 
+/// The row is at a state of its transaction's own, by entries that were garbage before, and comes back to
+/// that state from another while purge is at work and somebody inserts a row with its unique key.
+#[test]
+fn what_a_savepoint_brings_back_has_its_entries_and_its_unique_key() {
+    check(|| {
+        let model = Model::new();
+        let became = |k: i32, u: i32| {
+            move |statement: &mut WriteStatement<'_>, table: &Table| {
+                let changed = statement.update(table, &int_key(1), &mut |_, out| {
+                    out.extend_from_slice(&Row { u: Some(u), ..row(k) }.image(table));
+                    true
+                });
+                assert!(changed.unwrap(), "the row is there");
+            }
+        };
+        model.changed(became(1, TAKEN)).commit().unwrap();
+        model.changed(became(2, TAKEN + 1)).commit().unwrap();
+        let mut session = model.changed(became(1, TAKEN));
+        let purge = spawn(&model, |model| {
+            model.database.core().purge.drain(model.database.core());
+        });
+        let savepoint = session.savepoint();
+        let other = spawn(&model, |model| assert!(!model.insert(2, TAKEN), "the key is free"));
+        let mut statement = session.write().unwrap();
+        became(3, TAKEN + 2)(&mut statement, &model.table);
+        statement.commit().unwrap();
+        session.roll_back_to(savepoint).unwrap();
+        session.commit().unwrap();
+        [purge, other].into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(model.database.check().unwrap().is_clean());
+        model.end(1);
+    });
+}
+
 /// Leaves and their parents are split in the fewest frames that hold a split, which are more than a model's
 /// smallest cache has.
 #[test]

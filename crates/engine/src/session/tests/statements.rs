@@ -176,6 +176,66 @@ fn savepoints_and_failed_statements_take_back_their_part_only() {
 }
 
 #[test]
+fn what_a_savepoint_brings_back_has_its_index_entries() {
+    let (database, table) = usual();
+    let mut session = database.session();
+    insert(&mut session, &table, &row(1, 1)).unwrap();
+    // The entry of 1 is garbage now, and the transaction makes use of it.
+    update(&mut session, &table, &row(1, 2)).unwrap();
+    session.begin(Isolation::RepeatableRead).unwrap();
+    update(&mut session, &table, &row(1, 1)).unwrap();
+    for by_deletion in [false, true] {
+        let savepoint = session.savepoint();
+        if by_deletion {
+            delete(&mut session, &table, 1).unwrap();
+            insert(&mut session, &table, &row(1, 3)).unwrap();
+        } else {
+            update(&mut session, &table, &row(1, 3)).unwrap();
+            update(&mut session, &table, &row(1, 4)).unwrap();
+        }
+        database.core().purge.drain(database.core());
+        session.roll_back_to(savepoint).unwrap();
+        assert_eq!(scan(Reader::newest(), &table, K, Direction::Forward), [row(1, 1)]);
+    }
+    session.commit().unwrap();
+    database.core().purge.drain(database.core());
+    assert_eq!((keys_of(&table, 1), table.garbage()), (1, 0));
+    assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
+fn a_unique_key_that_a_savepoint_may_bring_back_is_taken() {
+    let (database, table) = usual();
+    let with_u = |id, u| Row { u, ..row(id, 1) };
+    let mut first = database.session();
+    let mut hasty = database.session();
+    hasty.set_lock_wait(Duration::ZERO);
+    for round in 0..3 {
+        let id = 10 * round;
+        first.begin(Isolation::RepeatableRead).unwrap();
+        insert(&mut first, &table, &with_u(id, Some(7))).unwrap();
+        let savepoint = first.savepoint();
+        if round > 0 {
+            delete(&mut first, &table, id).unwrap();
+        }
+        match round {
+            0 => assert!(update(&mut first, &table, &with_u(id, Some(8))).unwrap()),
+            1 => {}
+            _ => insert(&mut first, &table, &with_u(id, None)).unwrap(),
+        }
+        let taken = insert(&mut hasty, &table, &with_u(id + 1, Some(7)));
+        assert!(matches!(taken, Err(Error::LockWaitTimeout)), "{round}: {taken:?}");
+        first.roll_back_to(savepoint).unwrap();
+        assert_eq!(get(&mut first, &table, id), Some(with_u(id, Some(7))));
+        first.roll_back().unwrap();
+        insert(&mut hasty, &table, &with_u(id + 1, Some(7))).unwrap();
+        delete(&mut hasty, &table, id + 1).unwrap();
+    }
+    database.core().purge.drain(database.core());
+    assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
 fn a_row_that_is_changed_is_waited_for_and_its_change_is_what_the_next_one_sees() {
     let (database, table) = usual();
     let mut first = database.session();
