@@ -1,10 +1,12 @@
-//! What a start after a crash reads: what was in flight, however large the files are.
+//! What a start after a crash reads and writes: what was in flight, however large the files are.
 #![cfg(not(feature = "shuttle"))]
 
 use base::sync::Arc;
 use latchwork_engine::{
-    CacheOptions, Database, IndexDef, KeyList, Options, Reader, TableDef, WriteBack, check,
+    CacheOptions, Database, IndexDef, Isolation, KeyList, Options, Reader, Session, TableDef, WriteBack,
+    check,
 };
+use std::cell::RefCell;
 use std::path::Path;
 use types::{Column, ColumnType, KeyPart, ValueRef};
 use vfs::{FaultyVfs, Operation, SimVfs, Vfs};
@@ -49,8 +51,8 @@ fn image(table: &latchwork_engine::Table, id: usize, bytes: usize) -> Vec<u8> {
 }
 
 /// Fills a table, takes a checkpoint with everything on the device, changes a little, has the machine stop,
-/// and counts what the next start reads, and what has been read once everything is purged.
-fn reads_of_a_start(
+/// and counts what the next start reads and writes, and what has been read once everything is purged.
+fn operations_of_a_start(
     fill: impl Fn(&Database, &latchwork_engine::Table),
     change: impl Fn(&Database, &latchwork_engine::Table),
 ) -> (u64, u64) {
@@ -69,30 +71,31 @@ fn reads_of_a_start(
     let left = vfs.crash(1);
     let counted = FaultyVfs::new(Arc::new(left.clone()));
     let database = open(Arc::new(counted.clone()));
-    let reads = counted.faults().count(Operation::Read);
+    let count = |operation| counted.faults().count(operation);
+    let at_start = count(Operation::Read) + count(Operation::Write);
     let mut row = Vec::new();
     assert!(database.table("d", "t").unwrap().get(Reader::newest(), &key(1), &mut row).unwrap());
     database.close().unwrap();
-    let reads_until_clean = counted.faults().count(Operation::Read);
+    let reads_until_clean = count(Operation::Read);
     drop(database);
     let report = check(Path::new(DIR), Arc::new(left)).unwrap();
     assert!(report.is_clean(), "{report}");
-    (reads, reads_until_clean)
+    (at_start, reads_until_clean)
 }
 
 fn key(id: u32) -> [u8; 4] {
     (id ^ 1 << 31).to_be_bytes()
 }
 
-fn assert_reads_stay(what: &str, fill: impl Fn(&Database, &latchwork_engine::Table, usize)) {
-    let (few, _) = reads_of_a_start(|database, table| fill(database, table, 50), |_, _| ());
-    let (many, _) = reads_of_a_start(|database, table| fill(database, table, 800), |_, _| ());
-    assert!(many <= few + 10, "{what}: {few} reads with 50 rows and {many} with 800");
+fn assert_operations_stay(what: &str, fill: impl Fn(&Database, &latchwork_engine::Table, usize)) {
+    let (few, _) = operations_of_a_start(|database, table| fill(database, table, 50), |_, _| ());
+    let (many, _) = operations_of_a_start(|database, table| fill(database, table, 800), |_, _| ());
+    assert!(many <= few + 10, "{what}: {few} operations with 50 rows and {many} with 800");
 }
 
 #[test]
 fn a_start_after_a_crash_does_not_walk_files_that_had_rows_in_pages_of_their_own() {
-    assert_reads_stay("large rows", |database, table, rows| {
+    assert_operations_stay("large rows", |database, table, rows| {
         for id in 0..rows {
             let mut statement = database.begin_write().unwrap();
             statement.insert(table, &image(table, id, 5_000)).unwrap();
@@ -110,9 +113,38 @@ fn a_start_after_a_crash_does_not_walk_files_that_had_rows_in_pages_of_their_own
     });
 }
 
+fn insert(session: &mut Session, table: &latchwork_engine::Table, id: usize) {
+    let mut statement = session.write().unwrap();
+    statement.insert(table, &image(table, id, 100)).unwrap();
+    statement.commit().unwrap();
+}
+
+#[test]
+fn a_start_after_a_crash_redoes_no_page_that_was_written_since_an_old_transaction_began() {
+    let under_way = RefCell::new(Vec::new());
+    let operations = |stays: bool| {
+        let fill = |database: &Database, table: &latchwork_engine::Table| {
+            let mut old = database.session();
+            old.begin(Isolation::RepeatableRead).unwrap();
+            insert(&mut old, table, 0);
+            if stays {
+                under_way.borrow_mut().push(old);
+            } else {
+                old.commit().unwrap();
+            }
+            let mut session = database.session();
+            (1..800).for_each(|id| insert(&mut session, table, id));
+        };
+        // The log is not empty in either case.
+        operations_of_a_start(fill, |database, table| insert(&mut database.session(), table, 1_000)).0
+    };
+    let (without, with) = (operations(false), operations(true));
+    assert!(with <= without + 10, "{without} operations without the transaction and {with} with it");
+}
+
 #[test]
 fn a_start_after_a_crash_does_not_walk_files_that_had_an_index_built_or_dropped() {
-    assert_reads_stay("an index", |database, table, rows| {
+    assert_operations_stay("an index", |database, table, rows| {
         let mut images = KeyList::default();
         (0..rows).for_each(|id| images.push(&image(table, id, 300)));
         let mut statement = database.begin_write().unwrap();
@@ -158,7 +190,7 @@ fn after_a_crash_what_was_in_flight_is_purged_and_the_rest_of_the_table_is_not_r
         statement.commit().unwrap();
         std::mem::forget(open);
     };
-    let (_, few) = reads_of_a_start(|database, table| fill(database, table, 50), change);
-    let (_, many) = reads_of_a_start(|database, table| fill(database, table, 800), change);
+    let (_, few) = operations_of_a_start(|database, table| fill(database, table, 50), change);
+    let (_, many) = operations_of_a_start(|database, table| fill(database, table, 800), change);
     assert!(many <= few + 20, "{few} reads with 50 rows and {many} with 800");
 }

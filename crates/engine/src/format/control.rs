@@ -8,9 +8,9 @@
 //! renamed. What changes while the directory is in use (the next ids) lives with the log's checkpoints.
 
 use crate::{Error, Result};
-use base::FileId;
 use base::checksum::checksum;
 use base::sync::Arc;
+use base::{FileId, Lsn};
 use std::path::{Path, PathBuf};
 use vfs::{Create, File, Vfs};
 use wal::OWNER_WORDS;
@@ -50,10 +50,12 @@ impl Default for NextIds {
 }
 
 impl NextIds {
-    /// What a checkpoint keeps for the engine.
-    pub(crate) fn to_words(self) -> [u64; OWNER_WORDS] {
+    /// What a checkpoint keeps for the engine. All changes of pages below `pages_from` are on the device.
+    pub(crate) fn to_words(self, pages_from: Lsn) -> [u64; OWNER_WORDS] {
         let mut words = [0; OWNER_WORDS];
-        words[..4].copy_from_slice(&[self.file.into(), self.table.into(), self.stamp, LISTS_GARBAGE]);
+        let ids = [self.file.into(), self.table.into(), self.stamp];
+        words[..3].copy_from_slice(&ids);
+        words[3..5].copy_from_slice(&[LISTS_GARBAGE, pages_from.0]);
         words
     }
 
@@ -61,6 +63,12 @@ impl NextIds {
     /// that it does not.
     pub(crate) fn lists_garbage(words: &[u64; OWNER_WORDS]) -> bool {
         words[3] == LISTS_GARBAGE
+    }
+
+    /// The first record of pages that a start has to redo. 0 in checkpoints of older builds: all that are
+    /// there.
+    pub(crate) fn pages_from(words: &[u64; OWNER_WORDS]) -> Lsn {
+        Lsn(words[4])
     }
 
     pub(crate) fn from_words(words: &[u64; OWNER_WORDS]) -> NextIds {

@@ -3,7 +3,8 @@
 //! 1. The log is read from its checkpoint to its end and made durable; from here on it accepts appends.
 //! 2. Pages that the crash tore are taken from the doublewrite file.
 //! 3. Records are read again: changes of pages are redone where the page is older, the others go to
-//!    [`Logical`].
+//!    [`Logical`]. An old transaction may keep records of pages that the checkpoint knows to be on the
+//!    device ([`NextIds::pages_from`]). Those are passed over.
 //! 4. All pages are written and synced. The database opens its tables.
 //! 5. [`Logical::finish`] ends what was unfinished.
 //!
@@ -160,11 +161,14 @@ pub(crate) fn redo(
             broken: BTreeMap::new(),
         },
     };
+    let pages_from = NextIds::pages_from(&start.checkpoint.owner);
     let mut reader = journal.log().read_from(start.checkpoint.needed)?;
     let result = (|| {
         while let Some(record) = reader.read_next()? {
             journal.set_redoing(Some(record.lsn));
             match record.kind {
+                // What is older is there for the transactions' records beside it.
+                kind::PAGES if record.lsn < pages_from => {}
                 kind::PAGES => redo.pages(record.lsn, record.end, record.payload)?,
                 kind @ kind::LOGICAL.. => {
                     redo.redone.logical.record(kind, record.lsn..record.end, record.payload)?;

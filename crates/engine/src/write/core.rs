@@ -88,7 +88,7 @@ impl WriteCore {
         self.save_changed()?;
         self.caches.sync_files()?;
         // After the end: they count all that was logged below it.
-        let owner = self.next_ids().to_words();
+        let owner = self.next_ids().to_words(by_pages);
         let log = self.journal.log();
         let before = log.checkpoint().map_or(wal::FIRST_LSN, |checkpoint| checkpoint.needed);
         log.write_checkpoint(Checkpoint { lsn: end, needed: needed.max(before), owner })?;
