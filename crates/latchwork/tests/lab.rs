@@ -678,9 +678,87 @@ fn a_run_that_measures_nothing_says_why_and_leaves_no_report() {
 }
 
 #[test]
+fn long_snapshot_reads_the_same_beside_updates_and_tells_what_that_costs() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run long-snapshot --target latchwork,mariadb:innodb --keys uniform,zipf --rows 3000 --sessions 2 \
+                 --time 2 --after 1 --cache-size 64M --version-limit 1M";
+    let text = succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+    assert!(text.contains("with the snapshot, and after it") && text.contains("first read s"), "{text}");
+    let result = result(folder.path());
+    assert_measured(&result, 2 * 2 * 3, 1, true);
+    for cell in result["cells"].as_array().unwrap() {
+        let (x, sample) = (cell["x"].as_u64().unwrap(), &cell["samples"][0]);
+        assert_eq!(cell["unit"], "updates/s");
+        assert_eq!(cell["parameters"]["snapshot"], if x <= 2 { "held" } else { "closed" });
+        // At the start and at the end; between them if the machine is fast enough.
+        assert_eq!(sample["full read of the snapshot, s"].is_number(), x <= 2, "{cell}");
+        assert!(sample["resident memory, MiB"].as_f64().unwrap() > 1.0);
+        assert!(sample["data folder, MiB"].as_f64().unwrap() > 0.0);
+        assert!(sample["files of old versions, MiB"].as_f64().unwrap() >= 0.0);
+        assert!(sample["length of the history list"].is_number());
+        let is_ours = cell["target"] == "latchwork";
+        assert_eq!(sample["old versions in memory, MiB"].is_number(), is_ours, "{cell}");
+    }
+    let summary = &result["summaries"][0];
+    assert_eq!(summary["rows"].as_array().unwrap().len(), 4);
+    let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.contains("aria-pressed=\"false\" data-switch=\"x\""), "time is not logarithmic");
+    assert_eq!(page.matches("<svg class=\"plot\"").count(), 4, "updates, memory, files and reads");
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn long_snapshot_ends_a_last_read_that_takes_too_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run long-snapshot --target latchwork,mariadb:innodb --rows 20k --sessions 2 --time 1 --after 1 \
+                 --patience 0 --cache-size 64M";
+    succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+    let result = result(folder.path());
+    assert_measured(&result, 2 * 2, 1, true);
+    for cell in result["cells"].as_array().unwrap() {
+        let is_given_up = cell["samples"][0]["full read of the snapshot given up"].is_number();
+        assert_eq!(is_given_up, cell["x"] == 1, "{cell}");
+    }
+    for row in result["summaries"][0]["rows"].as_array().unwrap() {
+        assert!(row[13].as_str().unwrap().starts_with("> "), "{row}");
+    }
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn long_snapshot_ends_with_an_error_when_the_snapshot_is_not_what_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = [&OPEN[..], &["--latchwork_version_limit=1M", "--latchwork_version_file_limit=0"]].concat();
+    let (server, socket, mut client) = serve(folder.path(), &options);
+    let sizes = "run long-snapshot --rows 20k --sessions 2 --time 30 --every 1 --target";
+    let fails = |target: &Path| {
+        let mut arguments: Vec<&str> = sizes.split(' ').collect();
+        arguments.push(target.to_str().unwrap());
+        let output = run(&arguments, folder.path());
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    // The server has no room for versions: it gives the snapshot up, and says so.
+    let errors = fails(&socket);
+    assert!(errors.contains("error 1412"), "{errors}");
+    // The snapshot is never taken: each read sees the newest rows.
+    let losing = lose_a_statement(folder.path(), &socket, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
+    let errors = fails(&losing);
+    assert!(errors.contains("gave a wrong answer: the old snapshot"), "{errors}");
+    // What was measured before is kept, without what is only known of a server that the lab starts.
+    let result = result(folder.path());
+    assert_eq!(result["complete"], false);
+    assert!(result["cells"][0]["samples"][0]["resident memory, MiB"].is_null());
+    assert!(client.query("SHOW TABLES FROM sbtest").unwrap().rows.is_empty());
+    drop(server);
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
 fn list_doctor_and_help_explain_themselves() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(succeed(&["list"], folder.path()).contains("segments"));
+    let list = succeed(&["list"], folder.path());
+    assert!(list.contains("segments") && list.contains("long-snapshot"), "{list}");
     assert!(succeed(&["run", "--help"], folder.path()).contains("--hit-path"));
     assert!(succeed(&[], folder.path()).contains("latchwork lab run segments"));
     let doctor = run(&["doctor", "--rows", "1000"], folder.path());

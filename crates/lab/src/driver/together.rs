@@ -25,7 +25,7 @@ impl Lines {
         Ok(())
     }
 
-    fn hang_up(&self) {
+    pub(crate) fn hang_up(&self) {
         self.0.iter().for_each(Socket::hang_up);
     }
 }

@@ -94,6 +94,8 @@ pub(crate) fn blank(
         x_name: "threads".to_string(),
         baseline_name: String::new(),
         log_scale: false,
+        log_x: true,
+        plotted: Vec::new(),
         summaries: Vec::new(),
         cells: Vec::new(),
     }

@@ -3,6 +3,8 @@
 
 mod frame;
 mod insert_contention;
+mod instance;
+mod long_snapshot;
 mod runner;
 mod segments;
 mod smp;
@@ -29,8 +31,14 @@ pub(crate) trait Experiment: Sync {
 }
 
 /// The one list of experiments.
-const ALL: &[&dyn Experiment] =
-    &[&Segments, &insert_contention::InsertContention, &working_set::WorkingSet, &smp::Smp, &trace::Trace];
+const ALL: &[&dyn Experiment] = &[
+    &Segments,
+    &insert_contention::InsertContention,
+    &working_set::WorkingSet,
+    &smp::Smp,
+    &long_snapshot::LongSnapshot,
+    &trace::Trace,
+];
 
 pub(crate) fn all() -> &'static [&'static dyn Experiment] {
     ALL

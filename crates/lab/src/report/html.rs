@@ -153,7 +153,7 @@ fn switches(results: &Results, page: &mut String) {
         );
     };
     switch("y", results.log_scale, "Logarithmic figures");
-    switch("x", true, &format!("Logarithmic {}", escape(&results.x_name)));
+    switch("x", results.log_x, &format!("Logarithmic {}", escape(&results.x_name)));
     if sentences::worst_line(results).is_some() {
         switch("worst", false, "Leave the worst out");
     }
@@ -161,7 +161,7 @@ fn switches(results: &Results, page: &mut String) {
 }
 
 /// The plots of one block, each with its name.
-pub(crate) fn block_plots(results: &Results, block: &str) -> Vec<(&'static str, Plot)> {
+pub(crate) fn block_plots(results: &Results, block: &str) -> Vec<(String, Plot)> {
     let lines = view::lines(results);
     let labels = view::labels(results);
     let of = |show: &dyn Fn(&Cell) -> Option<Estimate>| -> Vec<Line> {
@@ -179,10 +179,14 @@ pub(crate) fn block_plots(results: &Results, block: &str) -> Vec<(&'static str, 
         .collect()
     };
     let gain_name = format!("gain over {}, %", results.baseline_name);
-    let plots = [
-        ("figures", results.unit.clone(), of(&|cell| cell.estimate())),
-        ("gain", gain_name, of(&|cell| results.gain(cell))),
+    let mut plots = vec![
+        ("figures".to_string(), results.unit.clone(), of(&|cell| cell.estimate())),
+        ("gain".to_string(), gain_name, of(&|cell| results.gain(cell))),
     ];
+    plots.extend(results.plotted.iter().enumerate().map(|(number, name)| {
+        let lines = of(&|cell| cell.median_extra(name).and_then(|median| Estimate::of(&[median])));
+        (format!("extra-{number}"), name.clone(), lines)
+    }));
     let plots = plots.into_iter().filter(|(_, _, lines)| !lines.is_empty());
     plots
         .map(|(kind, y_name, lines)| {
@@ -192,7 +196,7 @@ pub(crate) fn block_plots(results: &Results, block: &str) -> Vec<(&'static str, 
                 y_name,
                 x_name: results.x_name.clone(),
                 xs: view::xs(results),
-                x_scale: Scaling::Logarithmic,
+                x_scale: if results.log_x { Scaling::Logarithmic } else { Scaling::Linear },
                 y_scale: if logarithmic { Scaling::Logarithmic } else { Scaling::Linear },
                 lines,
             };

@@ -186,7 +186,8 @@
   for (const run of document.querySelectorAll(".run")) {
     const switched = (name) => run.querySelector(`[data-switch="${name}"]`);
     const pressed = (button, value) => button.setAttribute("aria-pressed", String(value));
-    const state = { hidden: new Set(), x: true, y: switched("y").getAttribute("aria-pressed") === "true" };
+    const isPressed = (name) => switched(name).getAttribute("aria-pressed") === "true";
+    const state = { hidden: new Set(), x: isPressed("x"), y: isPressed("y") };
     const worst = "worst" in run.dataset ? Number(run.dataset.worst) : null;
 
     const show = () => {

@@ -3,15 +3,19 @@
 use super::view::{self, Table};
 use crate::results::Results;
 
-/// All tables, the relative one first, and the summary in sentences.
+/// All tables, the relative one first, and the summary in sentences. If extras are plotted, the experiment's
+/// own tables alone.
 pub(crate) fn render(results: &Results) -> String {
     let mut text = String::new();
     let mut tables = view::summary_tables(results);
-    tables.extend(view::gain_tables(results));
-    tables.extend(view::comparison_table(results));
-    tables.extend(view::null_table(results));
-    tables.push(view::absolute_table(results));
-    tables.extend(view::other_tables(results));
+    // Curves of many points are in the report.
+    if results.plotted.is_empty() {
+        tables.extend(view::gain_tables(results));
+        tables.extend(view::comparison_table(results));
+        tables.extend(view::null_table(results));
+        tables.push(view::absolute_table(results));
+        tables.extend(view::other_tables(results));
+    }
     for table in tables.iter().filter(|table| !table.rows.is_empty()) {
         text.push_str(&table_text(table));
         text.push('\n');

@@ -39,6 +39,10 @@ pub(crate) struct Results {
     pub baseline_name: String,
     /// The plots' vertical axis is logarithmic.
     pub log_scale: bool,
+    /// The horizontal axis is logarithmic: false for time.
+    pub log_x: bool,
+    /// The names of extras that have plots of their own. The terminal then shows the summaries alone.
+    pub plotted: Vec<String>,
     /// Tables that the experiment made of its cells. They are shown before the cells.
     pub summaries: Vec<Summary>,
     pub cells: Vec<Cell>,
@@ -228,6 +232,8 @@ impl Results {
             ("x_name", self.x_name.as_str().into()),
             ("baseline_name", self.baseline_name.as_str().into()),
             ("log_scale", self.log_scale.into()),
+            ("log_x", self.log_x.into()),
+            ("plotted", Json::list(self.plotted.iter().map(String::as_str))),
             ("summaries", Json::List(self.summaries.iter().map(summary_json).collect())),
             ("cells", Json::List(self.cells.iter().map(|cell| self.cell_json(cell)).collect())),
         ])
@@ -349,6 +355,8 @@ pub(crate) mod tests {
             x_name: "threads".to_string(),
             baseline_name: "segments off".to_string(),
             log_scale: false,
+            log_x: true,
+            plotted: Vec::new(),
             summaries: Vec::new(),
             cells: Vec::new(),
         };

@@ -41,6 +41,9 @@ impl Results {
             x_name: text(json, "x_name")?,
             baseline_name: text(json, "baseline_name")?,
             log_scale: flag(json, "log_scale")?,
+            // Results from before these two fields have plots by number of threads and the like.
+            log_x: flag(json, "log_x").unwrap_or(true),
+            plotted: texts(json, "plotted").unwrap_or_default(),
             summaries: each(json, "summaries", summary)?,
             cells: each(json, "cells", cell)?,
         })

@@ -16,6 +16,8 @@ const SERVER_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/libexec", "/usr/local/sbin
 /// Folders that are searched for MariaDB's programs, instead of PATH and [`SERVER_FOLDERS`]; separated by
 /// colons.
 const FOLDERS: &str = "LATCHWORK_MARIADB_PATH";
+/// Options that shape a new data directory.
+const SHAPING: [&str; 2] = ["--innodb-page-size", "--innodb-undo-tablespaces"];
 /// The programs that this target needs, by the names of newer and of older versions.
 const SERVER: [&str; 2] = ["mariadbd", "mysqld"];
 const INSTALLER: [&str; 2] = ["mariadb-install-db", "mysql_install_db"];
@@ -64,8 +66,11 @@ impl MariaDb {
         let installer = find(INSTALLER)?;
         let installed = Command::new(&installer)
             .args(common)
-            // Options that shape a new data directory.
-            .args(self.extra_options.iter().filter(|option| option.starts_with("--innodb-page-size")))
+            .args(
+                self.extra_options
+                    .iter()
+                    .filter(|option| SHAPING.iter().any(|shaping| option.starts_with(shaping))),
+            )
             .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
             // It names its temporary tables after the process, so several of them must not share a folder.
             .env("TMPDIR", temporary)

@@ -2,13 +2,13 @@
 
 use super::Bench;
 use super::inserts::{Rows, table as table_name};
-use super::instance::Variant;
 use crate::driver::Window;
 use crate::driver::oltp::{FAILED, Oltp};
 use crate::driver::together::{self, Lines};
 use crate::driver::workers::{self, Observed};
 use crate::error::{Error, Result};
 use crate::experiment::frame::Run;
+use crate::experiment::instance::Variant;
 use crate::interrupt::Interrupt;
 use crate::measure::{MEMORY, Phases, Process, Recorder, resident_mib};
 use crate::results::Sample;

@@ -1,10 +1,10 @@
 //! `inserts`: sessions that each fill a table of their own, in statements of many rows.
 
 use super::Bench;
-use super::instance::Instance;
 use crate::driver::together::{self, Lines};
 use crate::error::Result;
 use crate::experiment::frame::Run;
+use crate::experiment::instance::Instance;
 use crate::interrupt::Interrupt;
 use crate::measure::Recorder;
 use crate::results::Sample;

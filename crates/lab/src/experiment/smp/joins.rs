@@ -1,10 +1,10 @@
 //! `joins`: sessions that each join two tables like sbtest once.
 
 use super::Bench;
-use super::instance::Instance;
 use crate::driver::together::{self, Lines};
 use crate::error::{Error, Result};
 use crate::experiment::frame::Run;
+use crate::experiment::instance::Instance;
 use crate::interrupt::Interrupt;
 use crate::measure::Recorder;
 use crate::results::Sample;

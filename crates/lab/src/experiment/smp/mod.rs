@@ -2,7 +2,6 @@
 
 mod embedded;
 mod inserts;
-mod instance;
 mod joins;
 mod left_out;
 mod options;
@@ -11,6 +10,7 @@ mod transactions;
 
 use super::Experiment;
 use super::frame::{self, Run};
+use super::instance::{Instance, Settings, Variant};
 use super::runner::{self, Grid, Outcome, Schedule, Turn};
 use crate::doctor::{Plan, machine};
 use crate::driver::DriverKind;
@@ -26,7 +26,6 @@ use crate::workload::Sbtest;
 use crate::workload::oltp::Mix;
 use base::sync::Arc;
 use embedded::{EmbeddedInserts, EmbeddedTransactions, InProcess};
-use instance::{Instance, Settings, Variant};
 use left_out::LeftOut;
 use options::{Form, Kind, Options};
 use reload::Dump;

@@ -1,12 +1,12 @@
 //! `readwrite`, `readonly` and `points` on a server.
 
 use super::Bench;
-use super::instance::Instance;
 use crate::driver::DriverKind;
 use crate::driver::oltp::{self, Oltp};
 use crate::driver::{Window, sysbench};
 use crate::error::Result;
 use crate::experiment::frame::Run;
+use crate::experiment::instance::Instance;
 use crate::interrupt::Interrupt;
 use crate::results::Sample;
 use crate::target::load_rows;

@@ -7,12 +7,12 @@ mod tables;
 pub(crate) use dump::Dump;
 
 use super::Bench;
-use super::instance::Instance;
 use super::options::Form;
 use crate::driver::socket::{Client, explained};
 use crate::driver::together::{self, Lines};
 use crate::error::{Error, Result};
 use crate::experiment::frame::Run;
+use crate::experiment::instance::Instance;
 use crate::interrupt::Interrupt;
 use crate::measure::Recorder;
 use crate::results::Sample;

@@ -148,6 +148,11 @@ impl Instance {
         facts
     }
 
+    /// The server's process, if the lab started it.
+    pub(crate) fn process(&self) -> Option<Process> {
+        self.flavour.process()
+    }
+
     /// False for the null server: nothing is loaded into it, and no rows are counted.
     pub(crate) fn keeps_rows(&self) -> bool {
         self.flavour.keeps_rows()
