@@ -705,6 +705,15 @@ fn long_snapshot_reads_the_same_beside_updates_and_tells_what_that_costs() {
     assert!(page.contains("aria-pressed=\"false\" data-switch=\"x\""), "time is not logarithmic");
     assert_eq!(page.matches("<svg class=\"plot\"").count(), 4, "updates, memory, files and reads");
     assert_nothing_left_behind(folder.path());
+    let (out, picture) = (folder.path().join("out"), folder.path().join("memory.svg"));
+    let plot = |name: &str| {
+        let arguments = ["report", out.to_str().unwrap(), "--svg", picture.to_str().unwrap(), "--plot", name];
+        run(&arguments, folder.path())
+    };
+    assert!(plot("memory").status.success());
+    assert!(fs::read_to_string(&picture).unwrap().contains(">resident memory, MiB, sessions 2</text>"));
+    let errors = String::from_utf8_lossy(&plot("nonsense").stderr).into_owned();
+    assert!(errors.contains("there are updates/s; resident memory, MiB; files"), "{errors}");
 }
 
 #[test]

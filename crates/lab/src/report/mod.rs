@@ -62,9 +62,13 @@ pub(crate) fn save(path: &Path, text: &str) -> Result<()> {
     fs::rename(&draft, path).map_err(Error::path("write", path))
 }
 
-/// The first plot as a file of its own, for a README. It contains its styles, light and dark.
-pub(crate) fn picture(results: &Results) -> Option<String> {
-    let block = view::blocks(results).into_iter().next()?;
-    let (_, plot) = html::block_plots(results, &block).into_iter().next()?;
-    Some(plot.to_picture(html::STYLE))
+/// A plot as a file of its own, for a README: the first one whose name has `wanted` in it. It contains its
+/// styles, light and dark. The error is the list of all names.
+pub(crate) fn picture(results: &Results, wanted: &str) -> Result<String, String> {
+    let block = view::blocks(results).into_iter().next().unwrap_or_default();
+    let plots = html::block_plots(results, &block);
+    match plots.iter().find(|(_, plot)| plot.y_name.contains(wanted)) {
+        Some((_, plot)) => Ok(plot.to_picture(html::STYLE)),
+        None => Err(plots.into_iter().map(|(_, plot)| plot.y_name).collect::<Vec<_>>().join("; ")),
+    }
 }

@@ -15,8 +15,9 @@ const MIB: f64 = 1_048_576.0;
 const BLOCK_BYTES: f64 = 512.0;
 
 /// Status variables, the names that their figures have, and what the figures count in.
-const COUNTERS: [(&str, &str, f64); 3] = [
+const COUNTERS: [(&str, &str, f64); 4] = [
     ("Latchwork_version_bytes", "old versions in memory, MiB", MIB),
+    ("Latchwork_version_file_bytes", "old versions in files, MiB", MIB),
     ("Latchwork_versions_in_files", "old versions in files", 1.0),
     ("Innodb_history_list_length", "length of the history list", 1.0),
 ];
