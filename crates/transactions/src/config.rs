@@ -7,16 +7,6 @@ use base::sync::Arc;
 /// Ids a chunk of the status table covers by default: 32 KiB of status words.
 pub const CHUNK_IDS: u64 = 4096;
 
-/// What becomes of the explicit locks taken since a savepoint when a transaction rolls back to it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum SavepointLocks {
-    /// They stay until the transaction ends, as in InnoDB.
-    #[default]
-    Keep,
-    /// They are given back, and locks that were upgraded since become shared again.
-    Release,
-}
-
 /// The settings of [`crate::Transactions`].
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -36,7 +26,6 @@ pub struct Config {
     pub version_files: Option<Arc<dyn VersionFiles>>,
     /// The files may have so many bytes. Beyond that the oldest snapshots are cancelled.
     pub version_file_limit_bytes: u64,
-    pub savepoint_locks: SavepointLocks,
 }
 
 impl Default for Config {
@@ -49,7 +38,6 @@ impl Default for Config {
             lock_limit_bytes: 64 << 20,
             version_files: None,
             version_file_limit_bytes: 16 << 30,
-            savepoint_locks: SavepointLocks::default(),
         }
     }
 }

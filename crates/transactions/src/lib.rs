@@ -51,7 +51,7 @@ mod transaction;
 mod transactions;
 mod versions;
 
-pub use config::{CHUNK_IDS, Config, SavepointLocks};
+pub use config::{CHUNK_IDS, Config};
 pub use error::{IdsExhausted, LockError, SnapshotTooOld};
 pub use files::{VersionFile, VersionFiles};
 pub use gate::{GateCounts, TICKETS};

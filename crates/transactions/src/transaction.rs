@@ -1,6 +1,5 @@
 //! A write transaction: its id, the locks it holds, the old versions it left.
 
-use crate::config::SavepointLocks;
 use crate::error::LockError;
 use crate::locks::{HeldLocks, Holds, LockMode, Patience, Waiter};
 use crate::status::Outcome;
@@ -33,7 +32,7 @@ pub struct Transaction {
 /// transactions write that sum.
 const COUNT_BYTES: u64 = 64 << 10;
 
-/// How many locks a transaction held at a savepoint.
+/// How many locks a transaction held at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LockMark(usize);
 
@@ -116,16 +115,9 @@ impl Transaction {
         self.shared.gate.come_back(&self.waiter, patience)
     }
 
-    /// Where a savepoint stands among the locks.
+    /// How many locks it holds now.
     pub fn lock_mark(&self) -> LockMark {
         LockMark(self.held.len())
-    }
-
-    /// Gives back the explicit locks taken since the mark, if [`crate::Config::savepoint_locks`] says so.
-    pub fn roll_back_locks(&mut self, mark: LockMark) {
-        if self.shared.savepoint_locks == SavepointLocks::Release {
-            self.give_back_locks(mark);
-        }
     }
 
     /// Gives back the explicit locks taken since the mark, because the change that they were taken for has

@@ -1,6 +1,6 @@
 //! The transactions of one database.
 
-use crate::config::{Config, SavepointLocks};
+use crate::config::Config;
 use crate::gate::{Gate, GateCounts};
 use crate::interim::Interim;
 use crate::locks::{LockUsage, Locks, PendingLock, WaitTotals, Waiter};
@@ -27,7 +27,6 @@ pub struct Transactions {
     pub(crate) gate: Arc<Gate>,
     pub(crate) versions: VersionStore,
     pub(crate) interim: Interim,
-    pub(crate) savepoint_locks: SavepointLocks,
     enforcer: Enforcer,
 }
 
@@ -58,7 +57,6 @@ impl Transactions {
                 Runs::new(config.version_files.clone(), config.version_file_limit_bytes),
             ),
             interim: Interim::new(),
-            savepoint_locks: config.savepoint_locks,
             enforcer: Enforcer::default(),
         })
     }

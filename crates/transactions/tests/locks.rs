@@ -5,7 +5,7 @@
 use base::Stamp;
 use base::sync::{Arc, Mutex, thread};
 use latchwork_transactions::{
-    Config, LockError, LockMode, LockUsage, Patience, SavepointLocks, Session, Transaction, Transactions,
+    Config, LockError, LockMode, LockUsage, Patience, Session, Transaction, Transactions,
 };
 use std::time::Duration;
 
@@ -278,27 +278,21 @@ fn locks_are_granted_in_the_order_of_asking() {
 }
 
 #[test]
-fn locks_taken_since_a_savepoint_stay_as_in_innodb_or_go_if_configured() {
-    for release in [SavepointLocks::Keep, SavepointLocks::Release] {
-        let transactions = Transactions::new(&Config { savepoint_locks: release, ..Config::default() });
-        let [(_a, mut a), (_b, mut b)] = [0; 2].map(|_| begin(&transactions));
-        lock(&mut a, b"before", Shared).unwrap();
-        let mark = a.lock_mark();
-        lock(&mut a, b"before", Exclusive).unwrap();
-        lock(&mut a, b"since", Exclusive).unwrap();
-        a.roll_back_locks(mark);
-        let since = match release {
-            SavepointLocks::Keep => Err(LockError::WouldBlock),
-            SavepointLocks::Release => Ok(()),
-        };
-        assert_eq!(try_lock(&mut b, b"since", Exclusive), since);
-        assert_eq!(try_lock(&mut b, b"before", Shared), since, "the upgrade is taken back, or not");
-        assert_eq!(try_lock(&mut b, b"before", Exclusive), Err(LockError::WouldBlock));
-        a.commit();
-        assert_eq!(try_lock(&mut b, b"before", Exclusive), Ok(()));
-        b.commit();
-        assert_eq!(transactions.usage().locks, LockUsage::default());
-    }
+fn locks_taken_since_a_mark_are_given_back_and_upgrades_of_others_taken_back() {
+    let transactions = new();
+    let [(_a, mut a), (_b, mut b)] = [0; 2].map(|_| begin(&transactions));
+    lock(&mut a, b"before", Shared).unwrap();
+    let mark = a.lock_mark();
+    lock(&mut a, b"before", Exclusive).unwrap();
+    lock(&mut a, b"since", Exclusive).unwrap();
+    a.give_back_locks(mark);
+    assert_eq!(try_lock(&mut b, b"since", Exclusive), Ok(()));
+    assert_eq!(try_lock(&mut b, b"before", Shared), Ok(()));
+    assert_eq!(try_lock(&mut b, b"before", Exclusive), Err(LockError::WouldBlock));
+    a.commit();
+    assert_eq!(try_lock(&mut b, b"before", Exclusive), Ok(()));
+    b.commit();
+    assert_eq!(transactions.usage().locks, LockUsage::default());
 }
 
 #[test]

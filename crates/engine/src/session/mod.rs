@@ -127,7 +127,7 @@ impl Session {
     /// As [`Session::roll_back`]; [`crate::Error::Full`]: the next statement tries again.
     pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<()> {
         match &mut self.state.active {
-            Some(active) => active.take_back(&self.core, savepoint.0),
+            Some(active) => active.roll_back_to(&self.core, savepoint.0),
             None => Ok(()),
         }
     }

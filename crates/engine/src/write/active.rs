@@ -309,6 +309,27 @@ impl Active {
         Ok(())
     }
 
+    /// Takes back what has been changed since a savepoint. The rows stay locked.
+    ///
+    /// # Errors
+    /// As [`Active::take_back`].
+    pub(crate) fn roll_back_to(&mut self, core: &WriteCore, mark: Mark) -> Result<()> {
+        let Active { transaction, undo, .. } = self;
+        let changes = undo.lock();
+        changes.list.each_from(mark.0, &mut |_, Change { table, what, .. }| {
+            if let What::Row(RowChange { key, old: Some(old), .. }) = what
+                && split_cell(old).is_some_and(|(header, _)| header.stamp() != transaction.id())
+            {
+                let file = u64::from(changes.tables[table.index()].file.0);
+                // If another transaction has the lock, it waits for this one's end. Nobody else comes first.
+                let _ = transaction.lock(file, key, LockMode::Exclusive, Patience::None);
+            }
+            Ok(())
+        })?;
+        drop(changes);
+        self.take_back(core, mark)
+    }
+
     /// Takes back what could not be taken back before.
     ///
     /// # Errors

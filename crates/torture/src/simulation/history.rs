@@ -2,6 +2,7 @@
 
 use super::contents::{Contents, Trouble};
 use super::model::State;
+use super::schema::IDS;
 use super::world::{Client, Outcome, Settings, World, Wrong, closest};
 use base::random::Random;
 use base::sync::Arc;
@@ -136,6 +137,7 @@ impl Run {
         let world = World {
             clients: (0..4).map(|_| Client::new(&database)).collect(),
             database,
+            ids: IDS[random.index(2)],
             random,
             committed: State::default(),
             passed: Vec::new(),

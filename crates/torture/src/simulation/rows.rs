@@ -2,7 +2,7 @@
 
 use super::contents::{Trouble, difference, rows_by};
 use super::model::{Changes, Name, Row, Rows, TableState, seen};
-use super::schema::{IDS, id_is_key, image, primary_key, random_row};
+use super::schema::{id_is_key, image, primary_key, random_row};
 use super::world::{Outcome, World, Wrong, collides};
 use base::IndexId;
 use base::sync::Arc;
@@ -73,6 +73,12 @@ impl World {
                 client.savepoints.truncate(keep + 1);
                 let (savepoint, changes) = client.savepoints[keep].clone();
                 let result = client.session.roll_back_to(savepoint);
+                // Rows that were inserted since are gone, and so are their locks.
+                let committed = &self.committed;
+                client.locked.retain(|(identity, id)| match changes.get(&(*identity, *id)) {
+                    Some(row) => row.is_some(),
+                    None => committed.by_identity(*identity).is_some_and(|table| table.rows.contains_key(id)),
+                });
                 client.changes = changes;
                 self.tell(format!("client {at} goes back to savepoint {keep}"));
                 match result {
@@ -342,10 +348,10 @@ impl World {
                 (Kind::Delete(old), effect, false)
             }
             (2..=4, Some(old)) => {
-                let free = self.random.below(IDS) as i32;
+                let free = self.random.below(self.ids) as i32;
                 let moves = id_is_key(&table) && self.random.below(6) == 0 && free != old.id;
                 let id = if moves { free } else { old.id };
-                let mut new = random_row(&mut self.random, id);
+                let mut new = random_row(&mut self.random, id, self.ids);
                 if !id_is_key(&table) {
                     // A row whose key changes is another row to an older snapshot, under the same id.
                     new.k = old.k;
@@ -372,14 +378,14 @@ impl World {
         let mut there = rows.clone();
         let (mut new_rows, mut is_duplicate) = (Vec::new(), false);
         for _ in 0..count {
-            let id = self.random.below(IDS) as i32;
+            let id = self.random.below(self.ids) as i32;
             let is_taken = there.contains_key(&id);
             // One row of many with a taken key is enough to have them all refused.
             let is_free = !is_taken && !self.is_pending(table, id);
             if !is_free && (!id_is_key(table) || count > 1) || self.sees_another(at, table, id) {
                 continue;
             }
-            let new = random_row(&mut self.random, id);
+            let new = random_row(&mut self.random, id, self.ids);
             is_duplicate |= is_taken || table.has_unique() && collides(&there, &new, None);
             let new = Arc::new(new);
             there.insert(id, new.clone());

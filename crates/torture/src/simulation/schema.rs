@@ -6,8 +6,9 @@ use base::random::Random;
 use engine::{IndexDef, PackKeys, Table, TableDef};
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 
-/// Rows have ids below.
-pub(super) const IDS: u32 = 160;
+/// Rows have ids below one of these, and keys from as many values. With the lower one the same rows have the
+/// same keys again and again.
+pub(super) const IDS: [u32; 2] = [6, 160];
 
 fn column(name: &str, column_type: ColumnType, nullable: bool) -> Column {
     Column { name: name.to_string(), column_type, nullable }
@@ -76,8 +77,8 @@ pub(super) fn index(number: usize) -> IndexDef {
     IndexDef { name: name.into(), unique, parts }
 }
 
-/// Mostly rows that fit a leaf, some that take pages of their own.
-pub(super) fn random_row(random: &mut Random, id: i32) -> Row {
+/// Mostly rows that fit a leaf, some that take pages of their own. `ids`: see [`IDS`].
+pub(super) fn random_row(random: &mut Random, id: i32, ids: u32) -> Row {
     let len = match random.below(12) {
         0 => 300 + random.below(5_000),
         1 => 0,
@@ -85,8 +86,8 @@ pub(super) fn random_row(random: &mut Random, id: i32) -> Row {
     };
     let first = random.below(256) as u8;
     let c = (0..len).map(|i| first.wrapping_add((i / 3) as u8)).collect();
-    let u = (random.below(3) > 0).then(|| random.below(4 * IDS) as i32);
-    Row { id, k: random.below(9) as i32, u, c }
+    let u = (random.below(3) > 0).then(|| random.below(4 * ids) as i32);
+    Row { id, k: random.below(ids.min(9)) as i32, u, c }
 }
 
 /// What follows from the rest of a row.

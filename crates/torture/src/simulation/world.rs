@@ -151,6 +151,8 @@ pub(super) struct World {
     pub(super) database: Arc<Database>,
     pub(super) clients: Vec<Client>,
     pub(super) random: Random,
+    /// One of [`super::schema::IDS`].
+    pub(super) ids: u32,
     pub(super) committed: State,
     /// What was committed within the step under way, before its own change.
     pub(super) passed: Vec<State>,

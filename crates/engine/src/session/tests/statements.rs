@@ -204,6 +204,34 @@ fn what_a_savepoint_brings_back_has_its_index_entries() {
 }
 
 #[test]
+fn rows_that_a_savepoint_brings_back_stay_locked() {
+    let (database, table) = usual();
+    let mut session = database.session();
+    (1..=2).for_each(|id| insert(&mut session, &table, &row(id, 1)).unwrap());
+    session.begin(Isolation::RepeatableRead).unwrap();
+    let savepoint = session.savepoint();
+    update(&mut session, &table, &row(1, 2)).unwrap();
+    update(&mut session, &table, &row(1, 3)).unwrap();
+    delete(&mut session, &table, 2).unwrap();
+    insert(&mut session, &table, &row(3, 1)).unwrap();
+    let mut statement = session.write().unwrap();
+    let (_, mut writer) = statement.split();
+    assert!(writer.lock(&table, &int_key(1), LockMode::Exclusive, LockWait::NoWait).unwrap().is_some());
+    statement.commit().unwrap();
+    session.roll_back_to(savepoint).unwrap();
+
+    let mut hasty = database.session();
+    hasty.set_lock_wait(Duration::ZERO);
+    for id in 1..=2 {
+        assert!(matches!(delete(&mut hasty, &table, id), Err(Error::LockWaitTimeout)), "row {id}");
+    }
+    insert(&mut hasty, &table, &row(3, 2)).unwrap();
+    session.commit().unwrap();
+    (1..=3).for_each(|id| assert!(delete(&mut hasty, &table, id).unwrap()));
+    assert_eq!(database.core().transactions.usage().locks, transactions::LockUsage::default());
+}
+
+#[test]
 fn a_unique_key_that_a_savepoint_may_bring_back_is_taken() {
     let (database, table) = usual();
     let with_u = |id, u| Row { u, ..row(id, 1) };
