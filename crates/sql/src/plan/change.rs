@@ -33,6 +33,8 @@ pub(crate) struct TableRead {
     /// True if a subquery that runs for each row reads the table. It must see the table as it was before the
     /// statement, so no row is changed before all of them have been looked at.
     pub reads_itself: bool,
+    /// True if a subquery runs for each row.
+    pub has_dependents: bool,
 }
 
 impl TableRead {
@@ -142,6 +144,7 @@ impl Planner<'_> {
         let read = TableRead {
             access: chosen.access,
             reads_itself,
+            has_dependents: !self.dependents.borrow().is_empty(),
             table,
             condition,
             order: SortOrder::new(order, 0),

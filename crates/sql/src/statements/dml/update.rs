@@ -163,9 +163,13 @@ impl ChangePlan for RowsPlan {
                     &mut scratch,
                     &mut |slots, scratch| {
                         // A row is tested again and changed while its latch is held. So a subquery in that
-                        // must not wait for locks.
+                        // must not wait for locks. Where it has to, rows are locked and tested first, and
+                        // changed afterwards.
                         let unlocked = runtime.without_locks();
-                        let rows = Rows::new(self, session, slots, &unlocked, &mut warnings);
+                        let locks = session.lock_of_reads().is_some() && read.has_dependents;
+                        let of_rows = if locks { &runtime } else { &unlocked };
+                        let mut rows = Rows::new(self, session, slots, of_rows, &mut warnings);
+                        rows.prepares = locks || read.reads_itself;
                         if let Some(assignments) = &self.assignments
                             && assignments.need_defaults()
                         {
@@ -237,6 +241,8 @@ struct Rows<'a> {
     slots: Slots<'a>,
     runtime: &'a Runtime<'a>,
     warnings: &'a mut Warnings,
+    /// All rows are locked and tested before the first is changed.
+    prepares: bool,
     defaults: Vec<Option<Value>>,
     now: Vec<(usize, Value)>,
     strictness: Strictness,
@@ -268,6 +274,7 @@ impl<'a> Rows<'a> {
             slots,
             runtime,
             warnings,
+            prepares: false,
             defaults,
             now,
             strictness: Strictness { strict, ignore: plan.ignore, generates: false },
@@ -288,7 +295,7 @@ impl<'a> Rows<'a> {
         runtime: &Runtime<'_>,
         scratch: &mut Vec<Scratch>,
     ) -> Result<Changed, SqlError> {
-        let mut later = self.plan.read.reads_itself.then(Spool::default);
+        let mut later = self.prepares.then(Spool::default);
         let mut asked = 0;
         let mut seen = Tried::default();
         loop {
@@ -334,7 +341,8 @@ impl<'a> Rows<'a> {
         later: &mut Spool<'a>,
     ) -> Result<(), SqlError> {
         self.arena.reset();
-        let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, outcome, done } = self;
+        let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, outcome, done, .. } =
+            self;
         let table = &plan.read.table;
         let context =
             Context { slots: *slots, arena, environment: runtime.environment, subqueries: Some(*runtime) };
@@ -394,7 +402,8 @@ impl<'a> Rows<'a> {
     fn change(&mut self, writer: &mut Writer<'_>, key: &[u8]) -> Result<(), SqlError> {
         self.arena.reset();
         self.outcome.written.clear();
-        let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, outcome, done } = self;
+        let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, outcome, done, .. } =
+            self;
         let table = &plan.read.table;
         let context =
             Context { slots: *slots, arena, environment: runtime.environment, subqueries: Some(*runtime) };
