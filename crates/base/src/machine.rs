@@ -19,8 +19,8 @@ pub fn memory_bytes() -> usize {
 }
 
 /// Bytes of address space to reserve for something that may grow to what [`memory_bytes`] says. If the
-/// process has a limit (`ulimit -v`), it is a quarter of what is left of it, so that what comes later gets
-/// some as well: threads, the heap, another such reservation.
+/// process has a limit (`ulimit -v`, `ulimit -d`), it is a quarter of what is left of it, so that what comes
+/// later gets some as well: threads, the heap, another such reservation.
 pub fn room_bytes() -> usize {
     memory_bytes().min(address_space_left() / 4)
 }
@@ -28,12 +28,16 @@ pub fn room_bytes() -> usize {
 /// Bytes of address space that the process may still take; the largest number if there is no limit.
 #[cfg(not(any(feature = "shuttle", miri)))]
 fn address_space_left() -> usize {
-    let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::As).current else {
-        return usize::MAX;
-    };
+    use rustix::process::{Resource, getrlimit};
+    // Each limit with the field that counts against it, in pages. The second one is a little more than that.
+    let limits = [(Resource::As, 0), (Resource::Data, 5)];
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = text.split_whitespace().next().and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0);
-    usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(pages * rustix::param::page_size())
+    let left = limits.map(|(resource, field)| {
+        let Some(limit) = getrlimit(resource).current else { return usize::MAX };
+        let pages = text.split_whitespace().nth(field).and_then(|pages| pages.parse().ok()).unwrap_or(0);
+        usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(pages * rustix::param::page_size())
+    });
+    left[0].min(left[1])
 }
 
 #[cfg(any(feature = "shuttle", miri))]

@@ -282,18 +282,21 @@ fn a_limit_of_address_space_is_no_reason_not_to_start() {
     if !have(&["mariadb", "sh"]) {
         return;
     }
-    let scratch = tempfile::tempdir().unwrap();
-    // What batch systems and some services set: 8 GiB, less than this machine may have as memory.
-    let (mut server, socket) = start_limited("ulimit -v 8388608", scratch.path());
-    // A pool for pages of another size, and another cache, are there as well.
-    let answer = crate::support::sql(
-        &socket,
-        "SET GLOBAL other.key_buffer_size = 8388608; CREATE DATABASE d; \
-         CREATE TABLE d.t (id INT PRIMARY KEY) PAGE_SIZE=4096; INSERT INTO d.t VALUES (1); SELECT id FROM d.t",
-    );
-    assert_eq!(answer, "1\n");
-    signal("TERM", server.id());
-    assert_eq!(server.wait().unwrap().code(), Some(0));
+    // What batch systems and some services set: less than this machine may have as memory.
+    for limit in ["ulimit -v 8388608", "ulimit -d 1048576"] {
+        let scratch = tempfile::tempdir().unwrap();
+        let (mut server, socket) = start_limited(limit, scratch.path());
+        // A pool for pages of another size, and another cache, are there as well.
+        let answer = crate::support::sql(
+            &socket,
+            "SET GLOBAL other.key_buffer_size = 8388608; CREATE DATABASE d; \
+             CREATE TABLE d.t (id INT PRIMARY KEY) PAGE_SIZE=4096; INSERT INTO d.t VALUES (1); \
+             SELECT id FROM d.t",
+        );
+        assert_eq!(answer, "1\n", "{limit}");
+        signal("TERM", server.id());
+        assert_eq!(server.wait().unwrap().code(), Some(0));
+    }
 }
 
 #[test]
