@@ -448,10 +448,10 @@ impl Database {
         // A change of definitions that is under way asked before, and is waited for. The next one is refused.
         drop(self.definitions.catalogue.lock());
         self.core.purge.stop();
-        self.core.purge.drain(&self.core);
+        self.core.purge.drain_some(&self.core);
         if self.core.purge.len() == 0 && self.core.rollbacks.is_empty() {
-            // Otherwise overflow pages wait for snapshots that were never closed, or for changes to be taken
-            // back, which the next start does.
+            // Otherwise overflow pages wait to be purged, or for changes to be taken back, which the next
+            // start does.
             self.end_doubt()?;
         }
         self.write_back()?;

@@ -45,6 +45,8 @@ const HELP: usize = 64;
 /// For so many commits a session does not look whether the snapshot has gone that held the queue back: the
 /// look asks every session's entry.
 const HELD_BACK_COMMITS: u64 = 1_024;
+/// How many items, and entries of a sweep, are purged at a shutdown. Each may read a page.
+const SHUTDOWN_ITEMS: usize = if cfg!(test) { 2_048 } else { 65_536 };
 /// Bytes of items that stay in memory. What is more goes to scratch files.
 const MEMORY_BYTES: u64 = if cfg!(test) { 16 << 10 } else { 32 << 20 };
 /// The log lists what is to be purged as long as that takes no more than its capacity divided by this.
@@ -462,6 +464,20 @@ impl Purge {
     pub(crate) fn drain(&self, core: &WriteCore) {
         let gates = AtClosedGate::Wait;
         while self.run(core, usize::MAX, gates) > 0 || self.sweep_on(core, gates) {}
+    }
+
+    /// Purges what nobody sees before a shutdown, but no more than takes a moment. The next start finds the
+    /// rest in the log, or sweeps the tables.
+    pub(crate) fn drain_some(&self, core: &WriteCore) {
+        let gates = AtClosedGate::Wait;
+        let mut left = SHUTDOWN_ITEMS;
+        while left > 0 {
+            let purged = self.run(core, left, gates);
+            if purged == 0 && !self.sweep_on(core, gates) {
+                return;
+            }
+            left = left.saturating_sub(purged.max(SWEEP_ENTRIES));
+        }
     }
 
     /// Forgets everything: the next start will meet it.

@@ -578,6 +578,47 @@ fn beyond_the_version_limit_a_long_reader_goes_on_by_files() {
 }
 
 #[test]
+fn a_shutdown_does_not_wait_for_a_long_purge_and_the_next_start_goes_on() {
+    const ROWS: i32 = 100;
+    const ROUNDS: i32 = 80;
+    for is_listed in [true, false] {
+        let vfs: Arc<MemVfs> = Arc::new(MemVfs::new());
+        let open = || {
+            let mut options = options(vfs.clone(), 4_096, HitPath::Optimistic, CacheSize::from_environment());
+            options.log.capacity = if is_listed { 256 << 20 } else { 512 << 10 };
+            Database::open(Path::new("data"), options).unwrap()
+        };
+        let database = open();
+        database.create_database("d", b"").unwrap();
+        let table = database.create_table(table_def()).unwrap();
+        let [mut writer, mut reader] = [(); 2].map(|()| database.session());
+        (0..ROWS).for_each(|id| insert(&mut writer, &table, &row(id, 0)).unwrap());
+        reader.begin(Isolation::RepeatableRead).unwrap();
+        reader.open_snapshot();
+        for k in 1..=ROUNDS {
+            (0..ROWS).for_each(|id| assert!(update(&mut writer, &table, &row(id, k)).unwrap()));
+        }
+        reader.commit().unwrap();
+        let waits = database.core().purge.len();
+        database.checkpoint().unwrap();
+        drop((reader, writer));
+        database.close().unwrap();
+        let left = database.core().purge.len();
+        assert!(0 < left && left < waits, "{left} of {waits}");
+        assert_eq!(table.is_unlisted(), !is_listed);
+        drop((table, database));
+
+        let database = open();
+        let table = database.table("d", "t").unwrap();
+        let expected: Vec<Row> = (0..ROWS).map(|id| row(id, ROUNDS)).collect();
+        assert_eq!(scan(Reader::newest(), &table, K, Direction::Forward), expected);
+        database.core().purge.drain(database.core());
+        assert_eq!((table.garbage(), keys_of(&table, 1)), (0, ROWS as usize));
+        assert_clean(&database);
+    }
+}
+
+#[test]
 fn old_versions_that_cannot_be_written_give_a_reader_up_and_unreadable_ones_are_an_error() {
     let faulty = Arc::new(FaultyVfs::new(Arc::new(MemVfs::new())));
     let options = options(faulty.clone(), 4_096, HitPath::Optimistic, CacheSize::from_environment());
