@@ -67,9 +67,9 @@ enum Outcome {
     RollBack,
 }
 
-/// A place in a transaction to go back to.
+/// A place in a transaction to go back to. `None`: it had neither changed nor locked anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Savepoint(Mark);
+pub struct Savepoint(Option<Mark>);
 
 impl Session {
     pub(crate) fn new(core: Arc<WriteCore>) -> Session {
@@ -118,17 +118,19 @@ impl Session {
 
     /// Where the transaction is now.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint(self.state.active.as_ref().map_or_else(Mark::default, Active::mark))
+        Savepoint(self.state.active.as_ref().map(Active::mark))
     }
 
-    /// Takes back what the transaction did since. Its locks stay.
+    /// Takes back what the transaction did since. Its locks stay, but for those of rows that it changed if it
+    /// had neither changed nor locked anything at the savepoint.
     ///
     /// # Errors
     /// As [`Session::roll_back`]; [`crate::Error::Full`]: the next statement tries again.
     pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<()> {
-        match &mut self.state.active {
-            Some(active) => active.roll_back_to(&self.core, savepoint.0),
-            None => Ok(()),
+        match (&mut self.state.active, savepoint.0) {
+            (Some(active), Some(mark)) => active.roll_back_to(&self.core, mark),
+            (Some(active), None) => active.take_back(&self.core, Mark::default()),
+            (None, _) => Ok(()),
         }
     }
 

@@ -64,19 +64,22 @@ impl World {
                 Ok(Outcome::Same)
             }
             (Some(_), 0 | 1) => {
-                client.savepoints.push((client.session.savepoint(), client.changes.clone()));
+                let has_begun = !client.touched.is_empty();
+                client.savepoints.push((client.session.savepoint(), client.changes.clone(), has_begun));
                 self.tell(format!("client {at} sets a savepoint"));
                 Ok(Outcome::Same)
             }
             (Some(_), 2 | 3) if !client.savepoints.is_empty() => {
                 let keep = self.random.index(client.savepoints.len());
                 client.savepoints.truncate(keep + 1);
-                let (savepoint, changes) = client.savepoints[keep].clone();
+                let (savepoint, changes, has_begun) = client.savepoints[keep].clone();
                 let result = client.session.roll_back_to(savepoint);
-                // Rows that were inserted since are gone, and so are their locks.
-                let committed = &self.committed;
+                // Rows that were inserted since are gone, and so are their locks. Rows that were changed are
+                // free if the transaction had not begun.
+                let (committed, undone) = (&self.committed, &client.changes);
                 client.locked.retain(|(identity, id)| match changes.get(&(*identity, *id)) {
                     Some(row) => row.is_some(),
+                    None if !has_begun && undone.contains_key(&(*identity, *id)) => false,
                     None => committed.by_identity(*identity).is_some_and(|table| table.rows.contains_key(id)),
                 });
                 client.changes = changes;

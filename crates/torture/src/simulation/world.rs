@@ -91,7 +91,8 @@ pub(super) struct Client {
     pub(super) wins: bool,
     pub(super) snapshot: Option<State>,
     pub(super) changes: Changes,
-    pub(super) savepoints: Vec<(Savepoint, Changes)>,
+    /// With what had been changed then, and whether any table had been touched.
+    pub(super) savepoints: Vec<(Savepoint, Changes, bool)>,
     /// Tables that its transaction has changed or locked rows of, or tried to.
     pub(super) touched: BTreeSet<Identity>,
     pub(super) locked: BTreeSet<(Identity, i32)>,

@@ -207,13 +207,14 @@ fn what_a_savepoint_brings_back_has_its_index_entries() {
 fn rows_that_a_savepoint_brings_back_stay_locked() {
     let (database, table) = usual();
     let mut session = database.session();
-    (1..=2).for_each(|id| insert(&mut session, &table, &row(id, 1)).unwrap());
+    (1..=4).for_each(|id| insert(&mut session, &table, &row(id, 1)).unwrap());
     session.begin(Isolation::RepeatableRead).unwrap();
+    update(&mut session, &table, &row(4, 2)).unwrap();
     let savepoint = session.savepoint();
     update(&mut session, &table, &row(1, 2)).unwrap();
     update(&mut session, &table, &row(1, 3)).unwrap();
     delete(&mut session, &table, 2).unwrap();
-    insert(&mut session, &table, &row(3, 1)).unwrap();
+    insert(&mut session, &table, &row(5, 1)).unwrap();
     let mut statement = session.write().unwrap();
     let (_, mut writer) = statement.split();
     assert!(writer.lock(&table, &int_key(1), LockMode::Exclusive, LockWait::NoWait).unwrap().is_some());
@@ -225,9 +226,10 @@ fn rows_that_a_savepoint_brings_back_stay_locked() {
     for id in 1..=2 {
         assert!(matches!(delete(&mut hasty, &table, id), Err(Error::LockWaitTimeout)), "row {id}");
     }
-    insert(&mut hasty, &table, &row(3, 2)).unwrap();
+    insert(&mut hasty, &table, &row(5, 2)).unwrap();
+    assert!(delete(&mut hasty, &table, 3).unwrap());
     session.commit().unwrap();
-    (1..=3).for_each(|id| assert!(delete(&mut hasty, &table, id).unwrap()));
+    [1, 2, 4, 5].iter().for_each(|id| assert!(delete(&mut hasty, &table, *id).unwrap()));
     assert_eq!(database.core().transactions.usage().locks, transactions::LockUsage::default());
 }
 
