@@ -167,7 +167,8 @@ impl Planner<'_> {
         let name =
             |scope: &Scope, (part, column): PartColumn| scope.tables[part].columns[column].name.clone();
         let names: Vec<String> = match constraint {
-            ast::JoinConstraint::None => return Ok((vec![], both())),
+            ast::JoinConstraint::None if side == Side::Inner => return Ok((vec![], both())),
+            ast::JoinConstraint::None => return Err(SqlError::syntax("", 1)),
             ast::JoinConstraint::On(condition) => {
                 scope.shown = both();
                 scope.from = left.from;

@@ -264,6 +264,7 @@ pub(crate) fn translate(tokens: &mut Vec<TokenWithSpan>, mode: LexicalMode) {
         strong_nots(tokens);
     }
     table_lists(tokens);
+    joins_without_condition(tokens);
     locking_clauses(tokens);
     modifiers(tokens);
     interval_functions(tokens);
@@ -353,6 +354,12 @@ fn interval_functions(tokens: &mut [TokenWithSpan]) {
                 last = Some(at);
                 continue;
             }
+            // The commas of a subquery are its own.
+            Token::Word(word) if word.keyword == Keyword::SELECT => {
+                if let Some(place) = open.last_mut() {
+                    *place = None;
+                }
+            }
             _ => {}
         }
         last = None;
@@ -421,6 +428,92 @@ fn table_lists(tokens: &mut Vec<TokenWithSpan>) {
         // A comma gives way.
         let taken = usize::from(tokens[at].token == Token::Comma);
         tokens.splice(at..at + taken, put.into_iter().map(|token| TokenWithSpan { token, span }));
+    }
+}
+
+/// A join whose ON or USING may still come.
+struct OpenJoin {
+    /// Its first and its last token, if it needs no condition and is no CROSS JOIN.
+    inner: Option<(usize, usize)>,
+    /// There is another join behind it.
+    is_followed: bool,
+}
+
+/// `a JOIN b LEFT JOIN c ON ...`: the first join has no condition, and the second one joins what comes of
+/// it. The parser would join `b` and `c` first. It does not if the first one is a CROSS JOIN.
+///
+/// ON belongs to the last join that has none: in `a JOIN b LEFT JOIN c ON 1 ON 2`, the first join has the
+/// second condition.
+fn joins_without_condition(tokens: &mut Vec<TokenWithSpan>) {
+    let mut levels: Vec<Vec<OpenJoin>> = vec![vec![]];
+    let mut crosses: Vec<(usize, usize)> = Vec::new();
+    let mut close = |level: &mut Vec<OpenJoin>| {
+        crosses.extend(level.drain(..).filter(|join| join.is_followed).filter_map(|join| join.inner));
+    };
+    // The words before this token, the nearest first.
+    let mut before: [(usize, Keyword); 3] = [(0, Keyword::NoKeyword); 3];
+    for (at, token) in tokens.iter().enumerate() {
+        let level = levels.last_mut().expect("the statement itself is a level");
+        let mut keyword = Keyword::NoKeyword;
+        match &token.token {
+            Token::Whitespace(_) => continue,
+            Token::LParen => levels.push(vec![]),
+            Token::RParen => {
+                close(level);
+                if levels.len() > 1 {
+                    levels.pop();
+                }
+            }
+            Token::Comma | Token::SemiColon => close(level),
+            Token::Word(word) if word.quote_style.is_none() => keyword = word.keyword,
+            _ => {}
+        }
+        match (keyword, before[0].1) {
+            // An index hint.
+            (Keyword::JOIN, Keyword::FOR) => {}
+            (Keyword::JOIN | Keyword::STRAIGHT_JOIN, previous) => {
+                let level = levels.last_mut().expect("the statement itself is a level");
+                level.iter_mut().for_each(|join| join.is_followed = true);
+                let natural = before.iter().any(|(_, word)| *word == Keyword::NATURAL);
+                let outer =
+                    [Keyword::LEFT, Keyword::RIGHT, Keyword::OUTER, Keyword::FULL].contains(&previous);
+                let inner = match previous {
+                    Keyword::INNER => Some((before[0].0, at)),
+                    Keyword::CROSS => None,
+                    _ => (!outer).then_some((at, at)),
+                };
+                if !natural {
+                    level.push(OpenJoin { inner, is_followed: false });
+                }
+            }
+            (Keyword::ON | Keyword::USING, _) => {
+                levels.last_mut().and_then(Vec::pop);
+            }
+            (
+                Keyword::SELECT
+                | Keyword::FROM
+                | Keyword::WHERE
+                | Keyword::GROUP
+                | Keyword::HAVING
+                | Keyword::ORDER
+                | Keyword::LIMIT
+                | Keyword::UNION
+                | Keyword::EXCEPT
+                | Keyword::INTERSECT
+                | Keyword::SET
+                | Keyword::WINDOW,
+                _,
+            ) => levels.last_mut().into_iter().for_each(&mut close),
+            _ => {}
+        }
+        before = [(at, keyword), before[0], before[1]];
+    }
+    levels.iter_mut().for_each(close);
+    crosses.sort_unstable();
+    for (from, until) in crosses.into_iter().rev() {
+        let span = tokens[from].span;
+        let cross = ["CROSS", "JOIN"].map(|word| TokenWithSpan { token: Token::make_keyword(word), span });
+        tokens.splice(from..=until, cross);
     }
 }
 
