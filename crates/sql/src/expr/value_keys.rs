@@ -57,6 +57,8 @@ pub(crate) fn is_of_type(value: &ValueRef<'_>, column: &Column) -> bool {
             *unsigned || (*bytes == 8 && i64::try_from(*number).is_ok())
         }
         (ValueRef::Decimal(number), Type::Decimal { scale, .. }) => number.scale() == *scale,
+        // A FLOAT shows fewer digits than the same number as a DOUBLE.
+        (ValueRef::Float(_), Type::Double { .. }) => false,
         (ValueRef::Float(_) | ValueRef::Double(_), Type::Float { .. } | Type::Double { .. }) => true,
         (ValueRef::Text(_), text) => text.is_text(),
         (ValueRef::Binary(_), binary) => binary.is_binary(),

@@ -522,9 +522,14 @@ pub(super) fn wider(left: &ColumnType, right: &ColumnType) -> ColumnType {
         (Time { fsp: a }, Time { fsp: b }) => Time { fsp: *a.max(b) },
         (left, right) if left.is_binary() || right.is_binary() => Varbinary { bytes: 65_535 },
         (left, right) => {
-            let collation = if left.is_text() { left.collation() } else { right.collation() };
-            let collation =
-                if collation == Collation::Binary { Collation::Utf8mb4GeneralCi } else { collation };
+            // All characters must fit, and bytes have precedence over letters.
+            let rank = |of: Collation| (of.character_bytes_max(), of.is_bin());
+            let collation = match (left.collation(), right.collation()) {
+                (Collation::Binary, Collation::Binary) => Collation::Utf8mb4GeneralCi,
+                (Collation::Binary, other) | (other, Collation::Binary) => other,
+                (left, right) if rank(right) > rank(left) => right,
+                (left, _) => left,
+            };
             Varchar { chars: 16_383, collation }
         }
     }

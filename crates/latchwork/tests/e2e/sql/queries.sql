@@ -120,3 +120,17 @@ SELECT 1 /* comment */ + /*! 1 */ -- trailing
 ;
 SELECT /*! STRAIGHT_JOIN */ 2;
 SELECT `a`.`n` FROM (SELECT 1 AS n) a;
+-- A union of texts compares by bytes if one of them does, and a FLOAT among doubles is one.
+CREATE TABLE mixed (id INT PRIMARY KEY, g VARCHAR(10), b VARCHAR(10) COLLATE utf8mb4_bin, x TEXT, f FLOAT);
+INSERT INTO mixed VALUES (1, 'a', 'a', 'a', 0.1), (2, 'B', 'B', 'B', 143.2394), (3, 'b', 'b', 'b', 1);
+SELECT g AS c FROM mixed UNION SELECT b FROM mixed ORDER BY c;
+SELECT b AS c FROM mixed UNION SELECT g FROM mixed ORDER BY c;
+SELECT x AS c FROM mixed UNION ALL SELECT b FROM mixed ORDER BY c;
+SELECT 'x' AS c UNION ALL SELECT b FROM mixed UNION ALL SELECT 'Y' ORDER BY c;
+SELECT 'A' AS c UNION SELECT g FROM mixed ORDER BY c;
+SELECT c, COLLATION(c) FROM (SELECT g AS c FROM mixed UNION SELECT b FROM mixed) AS q WHERE c = 'b';
+SELECT f AS c FROM mixed UNION SELECT 1e0 ORDER BY c;
+SELECT f AS c FROM mixed UNION ALL SELECT f FROM mixed ORDER BY c;
+-- BETWEEN compares all three as numbers if one of them is a number.
+SELECT 'Ab' BETWEEN '12:30' AND 1, '5' BETWEEN 'a' AND 7, '5' NOT BETWEEN 1 AND 'x', '10' BETWEEN '9' AND 11, '10' BETWEEN '9' AND '11', 10 BETWEEN '9' AND '11', 5 BETWEEN '1' AND 'a', NULL BETWEEN 'a' AND 1;
+SELECT id FROM mixed WHERE g BETWEEN '-1' AND 3 ORDER BY id;
