@@ -2,9 +2,9 @@
 
 use super::literal;
 use super::{ColumnDefault, ColumnExtras};
-use crate::expr::coerce;
+use crate::expr::{Environment, coerce};
 use bumpalo::Bump;
-use types::{Column, ColumnType, Date, DateTime, Decimal, Time, Value};
+use types::{Column, ColumnType, Date, DateTime, Decimal, Time, Value, ValueRef};
 
 /// The zero value of a type. A NOT NULL column without a default gets it where that is allowed.
 pub(crate) fn implicit_default(column: &Column) -> Value {
@@ -39,6 +39,10 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
+    pub(crate) fn of(environment: &dyn Environment) -> Clock {
+        Clock { unix_micros: environment.now_micros(), zone_seconds: environment.time_zone_seconds() }
+    }
+
     /// The current time as a DATETIME column (in the session's zone) or a TIMESTAMP column (in UTC) stores
     /// it.
     pub(crate) fn now_for(&self, column_type: &ColumnType) -> Value {
@@ -51,6 +55,22 @@ impl Clock {
             _ => i64::from(self.zone_seconds) * 1_000_000,
         };
         Value::DateTime(DateTime::from_unix_micros(self.unix_micros + zone, fsp).with_fsp(fsp))
+    }
+
+    /// What a column is given in place of a value that needs a clock. A TIMESTAMP that cannot be NULL stores
+    /// the present time for it. A time of a day becomes one of today where a date is wanted.
+    pub(crate) fn in_place_of(&self, value: &ValueRef<'_>, column: &Column) -> Option<Value> {
+        use ColumnType::{Date, DateTime as Moment, Timestamp};
+        match (value, &column.column_type) {
+            (ValueRef::Null, Timestamp { .. }) if !column.nullable => Some(self.now_for(&column.column_type)),
+            (ValueRef::Time(time), Date | Moment { .. } | Timestamp { .. }) => {
+                let zone = i64::from(self.zone_seconds) * 1_000_000;
+                let today = DateTime::from_unix_micros(self.unix_micros + zone, 0).date;
+                let moment = DateTime::from_date(today).add_micros(time.micros)?;
+                Some(Value::DateTime(DateTime { fsp: time.fsp, ..moment }))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::object_name;
 use super::plan::*;
 use super::query::{Planner, is_descending};
 use super::scope::Scope;
-use super::walk::{Parts, conjunction, conjuncts};
+use super::walk::{self, Parts, conjunction};
 use crate::expr::{Compiled, Expr};
 use crate::{ErrorKind, SqlError};
 use engine::{Table, TableDef};
@@ -89,7 +89,7 @@ impl Planner<'_> {
         if let Some(selection) = meant.selection {
             let mut binder = Binder::new(&scope, self.slots, "where clause");
             binder.subqueries = Some(&self);
-            conditions = conjuncts(binder.bind(selection)?);
+            conditions = walk::conditions(binder.bind(selection)?, &scope);
         }
         let mut wanted = Vec::new();
         let mut order = Vec::new();

@@ -7,7 +7,7 @@ use super::join::{JoinPlan, Wanted};
 use super::names::Name;
 use super::plan::*;
 use super::query::{Planner, is_descending};
-use super::walk::{conjuncts, for_each_column, is_fixed};
+use super::walk::{for_each_column, is_fixed};
 use super::{object_name, walk};
 use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Aggregate, AggregateKind, Compiled, CompiledAggregate, Expr};
@@ -50,7 +50,7 @@ impl Planner<'_> {
         if let Some(selection) = &select.selection {
             let mut binder = Binder::new(&from.scope, self.slots, "where clause");
             binder.subqueries = Some(self);
-            conditions = conjuncts(binder.bind(selection)?);
+            conditions = walk::conditions(binder.bind(selection)?, &from.scope);
         }
         let aliases: Vec<(String, Expr)> = items
             .iter()

@@ -1,6 +1,8 @@
 //! Walks over expressions.
 
-use crate::expr::{ColumnRef, Expr, SubqueryTest};
+use super::scope::Scope;
+use crate::expr::{ColumnRef, Comparison, Expr, SubqueryTest};
+use types::{ColumnType, Date, DateTime, Value};
 
 /// Calls `visit` for each direct operand.
 pub(crate) fn for_each_operand<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
@@ -146,6 +148,45 @@ pub(crate) fn conjuncts(expr: Expr) -> Vec<Expr> {
         Expr::And(operands) => operands.into_iter().flat_map(conjuncts).collect(),
         other => vec![other],
     }
+}
+
+/// The conditions of WHERE. As in MySQL, `IS NULL` finds the zero date in a DATE or DATETIME that cannot be
+/// NULL.
+pub(crate) fn conditions(expr: Expr, scope: &Scope) -> Vec<Expr> {
+    conjuncts(with_zero_dates(expr, scope))
+}
+
+fn with_zero_dates(expr: Expr, scope: &Scope) -> Expr {
+    let all = |operands: Vec<Expr>| operands.into_iter().map(|operand| with_zero_dates(operand, scope));
+    match expr {
+        Expr::And(operands) => Expr::And(all(operands).collect()),
+        Expr::Or(operands) => Expr::Or(all(operands).collect()),
+        Expr::IsNull { operand, negated: false } => match zero_date(&operand, scope) {
+            Some((zero, may_be_missing)) => {
+                let right = Box::new(Expr::Constant(zero));
+                let is_zero = Expr::Compare { op: Comparison::Equal, left: operand.clone(), right };
+                match may_be_missing {
+                    true => Expr::Or(vec![Expr::IsNull { operand, negated: false }, is_zero]),
+                    false => is_zero,
+                }
+            }
+            None => Expr::IsNull { operand, negated: false },
+        },
+        other => other,
+    }
+}
+
+/// The zero of a DATE or DATETIME column that cannot be NULL. True if the column's row can be missing.
+fn zero_date(expr: &Expr, scope: &Scope) -> Option<(Value, bool)> {
+    let Expr::Column(column) = expr else { return None };
+    let table = scope.tables.get(column.part)?;
+    let described = table.columns.get(column.column).filter(|column| !column.nullable)?;
+    let zero = match described.column_type {
+        ColumnType::Date => Value::Date(Date::ZERO),
+        ColumnType::DateTime { .. } => Value::DateTime(DateTime::ZERO),
+        _ => return None,
+    };
+    Some((zero, table.nullable))
 }
 
 /// The inverse of [`conjuncts`]. `None` for no condition.

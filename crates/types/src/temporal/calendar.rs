@@ -172,9 +172,19 @@ impl Time {
         if self.is_in_range() {
             return self;
         }
-        let unit = 10i64.pow(6 - self.fsp.min(6) as u32);
+        Time::longest(self.micros < 0, self.fsp)
+    }
+
+    /// 838:59:59, with as many nines behind it as there are digits.
+    pub fn longest(negative: bool, fsp: u8) -> Time {
+        let unit = 10i64.pow(6 - fsp.min(6) as u32);
         let largest = TIME_SECONDS_MAX * MICROS_A_SECOND + (MICROS_A_SECOND - unit) % MICROS_A_SECOND;
-        Time { micros: if self.micros < 0 { -largest } else { largest }, ..self }
+        Time { micros: if negative { -largest } else { largest }, fsp }
+    }
+
+    /// True if it has the hours, minutes and seconds of the longest TIME.
+    pub fn is_longest(self) -> bool {
+        self.micros.abs() / MICROS_A_SECOND == TIME_SECONDS_MAX
     }
 
     /// With so many digits of fraction, the others cut off.

@@ -100,7 +100,7 @@ pub fn read_date_time(text: &[u8]) -> Option<Reading<DateTime>> {
         true => reader.number(if digits == 8 || digits >= 14 { 4 } else { 2 })?,
         false => reader.number(4)?,
     };
-    parts[0] = full_year(year, year_digits);
+    parts[0] = year;
     let mut count = 1;
     let mut fraction = (0, 0);
     while count < 6 {
@@ -140,6 +140,10 @@ pub fn read_date_time(text: &[u8]) -> Option<Reading<DateTime>> {
     }
     if count == 6 {
         fraction = reader.fraction().unwrap_or((0, 0));
+    }
+    // If all is nought, it is the zero date and no date of 2000.
+    if parts != [0; 6] || fraction.0 != 0 {
+        parts[0] = full_year(year, year_digits);
     }
     let [year, month, day, hour, minute, second] = parts;
     let date = Date { year: year as u16, month: month as u8, day: day as u8 };

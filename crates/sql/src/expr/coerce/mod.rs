@@ -48,6 +48,8 @@ pub(crate) enum CoerceIssue {
     Incorrect { kind: &'static str, value: String },
     /// 1292. What kind of value, and the value.
     IncorrectTime { kind: &'static str, value: String },
+    /// 1292 for a time that the column cannot hold; as a warning 1264.
+    TimeOutOfRange { kind: &'static str, value: String },
 }
 
 impl CoerceIssue {
@@ -87,10 +89,12 @@ impl CoerceIssue {
                 ErrorKind::IncorrectValue,
                 format!("Incorrect {kind} value: '{value}' for column {place} at row {row}"),
             ),
-            CoerceIssue::IncorrectTime { kind, value } => SqlError::new(
-                ErrorKind::TruncatedWrongValue,
-                format!("Incorrect {kind} value: '{value}' for column {place} at row {row}"),
-            ),
+            CoerceIssue::IncorrectTime { kind, value } | CoerceIssue::TimeOutOfRange { kind, value } => {
+                SqlError::new(
+                    ErrorKind::TruncatedWrongValue,
+                    format!("Incorrect {kind} value: '{value}' for column {place} at row {row}"),
+                )
+            }
         }
     }
 }

@@ -118,8 +118,10 @@ pub(super) fn decimal<'a>(value: ValueRef<'a>, precision: u8, scale: u8, unsigne
 /// YEAR: 0, 1901 to 2155; 1 to 99 mean 1970 to 2069, and so do texts of one or two digits.
 pub(super) fn year<'a>(value: ValueRef<'a>) -> Coerced<'a> {
     let (number, issue) = match value {
-        ValueRef::Date(date) => (date.year as i128, None),
-        ValueRef::DateTime(moment) => (moment.date.year as i128, None),
+        ValueRef::Date(date) => (date.year as i128, Some(super::times::incorrect("date", &value))),
+        ValueRef::DateTime(moment) => {
+            (moment.date.year as i128, Some(super::times::incorrect("datetime", &value)))
+        }
         value => whole(value),
     };
     let is_short_text = value.as_bytes().is_some_and(|text| text.trim_ascii().len() <= 2);

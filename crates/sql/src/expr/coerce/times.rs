@@ -5,8 +5,12 @@ use super::{CoerceIssue, Coerced, number_of, text_of};
 use types::temporal::{Reading, date_time_from_number, read_date_time, read_time, time_from_number};
 use types::{Date, DateTime, Decimal, Time, ValueRef};
 
-fn incorrect(kind: &'static str, value: &ValueRef<'_>) -> CoerceIssue {
+pub(super) fn incorrect(kind: &'static str, value: &ValueRef<'_>) -> CoerceIssue {
     CoerceIssue::IncorrectTime { kind, value: shown(text_of(value).as_bytes()) }
+}
+
+fn out_of_range(kind: &'static str, value: &ValueRef<'_>) -> CoerceIssue {
+    CoerceIssue::TimeOutOfRange { kind, value: shown(text_of(value).as_bytes()) }
 }
 
 /// Whole part, microseconds, and digits of fraction of a number.
@@ -55,9 +59,12 @@ pub(super) fn date_time<'a>(value: ValueRef<'a>, fsp: u8, is_timestamp: bool) ->
     let Some(reading) = moment(&value) else { return Coerced::with(zero, incorrect("datetime", &value)) };
     let moment = reading.value.with_fsp(fsp);
     if is_timestamp && !moment.date.is_zero() {
-        let seconds = moment.to_unix_micros().div_euclid(1_000_000);
-        if !moment.date.is_complete() || !(1..=TIMESTAMP_SECONDS_MAX).contains(&seconds) {
+        if !moment.date.is_complete() {
             return Coerced::with(zero, incorrect("datetime", &value));
+        }
+        let seconds = moment.to_unix_micros().div_euclid(1_000_000);
+        if !(1..=TIMESTAMP_SECONDS_MAX).contains(&seconds) {
+            return Coerced::with(zero, out_of_range("datetime", &value));
         }
     }
     let issue = reading.truncated.then(|| incorrect("datetime", &value));
@@ -81,6 +88,10 @@ pub(super) fn time<'a>(value: ValueRef<'a>, fsp: u8) -> Coerced<'a> {
     };
     match reading {
         Some(reading) => {
+            if reading.truncated && reading.value.is_longest() {
+                let longest = Time::longest(reading.value.micros < 0, fsp);
+                return Coerced::with(ValueRef::Time(longest), out_of_range("time", &value));
+            }
             let issue = if reading.truncated {
                 Some(incorrect("time", &value))
             } else {

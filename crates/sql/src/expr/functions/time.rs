@@ -436,6 +436,7 @@ fn timestamp<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         return Ok(ValueRef::DateTime(moment));
     }
     let time = or_null!(span(arguments, 1)?);
+    or_null!((!moment.date.is_zero()).then_some(()));
     let sum = or_null!(moment.add_micros(time.micros));
     Ok(ValueRef::DateTime(DateTime { fsp: moment.fsp.max(time.fsp), ..sum }))
 }

@@ -1,7 +1,8 @@
 //! `SET column = expression` on the newest image of a row. UPDATE and ON DUPLICATE KEY UPDATE use it.
 
 use super::inserter::{copy_to, no_default};
-use crate::expr::{Compiled, Context, Part, Row, coerce};
+use crate::definition::defaults::Clock;
+use crate::expr::{CoerceIssue, Compiled, Context, Part, Row, coerce};
 use crate::plan::bind::{Binder, SlotInfo, Subqueries};
 use crate::plan::object_name;
 use crate::plan::query::Planner;
@@ -43,6 +44,8 @@ pub(super) struct Strictness {
     pub ignore: bool,
     /// The rows are new: NULL in the AUTO_INCREMENT column generates a number.
     pub generates: bool,
+    /// NULL in a column that cannot be NULL is an error, strict or not.
+    pub refuses_null: bool,
 }
 
 /// True if the value is DEFAULT.
@@ -264,6 +267,16 @@ impl<'a> Assigning<'a> {
                 values[*column] = value;
                 continue;
             }
+            let given = match value {
+                ValueRef::Null | ValueRef::Time(_) => {
+                    Clock::of(context.environment).in_place_of(&value, described)
+                }
+                _ => None,
+            };
+            let value = given.map_or(value, |given| copy_to(given.as_ref(), context.arena));
+            if value.is_null() && !described.nullable && strictness.refuses_null && !strictness.ignore {
+                return Err(CoerceIssue::Null.to_error(&described.name, number));
+            }
             let coerced = coerce(value, described, context.arena);
             if let Some(issue) = &coerced.issue {
                 let def = &*target.def;
@@ -280,7 +293,7 @@ impl<'a> Assigning<'a> {
 }
 
 /// The new values of ON UPDATE CURRENT_TIMESTAMP columns.
-pub(super) fn on_update(target: &Target, clock: &crate::definition::defaults::Clock) -> Vec<(usize, Value)> {
+pub(super) fn on_update(target: &Target, clock: &Clock) -> Vec<(usize, Value)> {
     let extras = target.metadata.columns.iter().enumerate();
     extras
         .filter(|(_, extras)| extras.on_update_now)

@@ -494,6 +494,10 @@ impl Writing<'_, '_> {
                 strict: session.variables.common.sql_mode.is_strict(),
                 ignore: plan.on_duplicate == OnDuplicate::Skip,
                 generates: false,
+                refuses_null: match &plan.source {
+                    Source::Rows(rows) => rows.len() == 1,
+                    Source::Query(_) => true,
+                },
             },
         };
         let mut warnings = session.state.warnings.clone();

@@ -295,6 +295,11 @@ impl Inserter {
         value: ValueRef<'v>,
         arena: &'v Bump,
     ) -> Result<ValueRef<'v>, SqlError> {
+        let given = match value {
+            ValueRef::Null | ValueRef::Time(_) => session.clock().in_place_of(&value, column),
+            _ => None,
+        };
+        let value = given.map_or(value, |given| copy_to(given.as_ref(), arena));
         let value = match (value, self.target.metadata.columns[position].float_digits) {
             (_, None) => value,
             (value, Some((_, decimals))) => round(value, decimals),

@@ -46,9 +46,10 @@ pub(crate) fn warn_of_issue(
     row: u64,
     warnings: &mut crate::Warnings,
 ) {
-    // In strict mode these are errors of their own. Otherwise they are reported as a cut value.
+    // In strict mode these are errors of their own.
     let shown = match issue {
         CoerceIssue::DataTooLong | CoerceIssue::IncorrectTime { .. } => &CoerceIssue::Truncated,
+        CoerceIssue::TimeOutOfRange { .. } => &CoerceIssue::OutOfRange,
         other => other,
     };
     let error = shown.to_error_in(&def.database, &def.name, column, row);

@@ -277,7 +277,7 @@ impl<'a> Rows<'a> {
             prepares: false,
             defaults,
             now,
-            strictness: Strictness { strict, ignore: plan.ignore, generates: false },
+            strictness: Strictness { strict, ignore: plan.ignore, generates: false, refuses_null: false },
             arena: Bump::new(),
             outcome: Outcome::default(),
             done: Changed::default(),

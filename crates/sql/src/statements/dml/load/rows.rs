@@ -111,6 +111,7 @@ impl Rows {
                 strict: session.variables.common.sql_mode.is_strict(),
                 ignore: statement.on_duplicate == OnDuplicate::Skip,
                 generates: true,
+                refuses_null: false,
             },
             charset: if charset == "latin1" { Charsets::Latin1 } else { Charsets::Utf8 },
             defaults,
@@ -281,8 +282,7 @@ impl Rows {
         if column.nullable || self.target.def.auto_increment == Some(position) {
             return Ok(ValueRef::Null);
         }
-        if matches!(column.column_type, ColumnType::Timestamp { .. }) {
-            let now = session.clock().now_for(&column.column_type);
+        if let Some(now) = session.clock().in_place_of(&ValueRef::Null, column) {
             return Ok(copy_to(now.as_ref(), arena));
         }
         let text = format!(
