@@ -217,7 +217,7 @@ impl Literals<'_> {
     pub(crate) fn text_of(&self, slot: usize, alone: bool) -> String {
         let Some(shape) = self.shapes.get(slot) else { return String::new() };
         let text = match self.slots.list(slot) {
-            [ValueRef::Text(text)] if alone && shape.kind.is_some() => text,
+            [ValueRef::Text(text)] if alone && shape.kind.is_some() => text.trim_ascii_start(),
             _ => self.text.get(shape.from as usize..shape.end as usize).unwrap_or_default(),
         };
         String::from_utf8_lossy(text).into_owned()

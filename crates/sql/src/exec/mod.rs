@@ -24,8 +24,8 @@ pub(crate) use access::Scratch;
 pub(crate) use change::candidates;
 pub(crate) use lock::{RowLocks, WriterLocks};
 pub(crate) use query::{
-    DerivedRows, Done, LiteralText, Runtime, SessionServices, named_columns, number_behind, run_to_client,
-    run_to_spool, with_subqueries,
+    DerivedRows, Done, Runtime, SessionServices, named_columns, number_behind, run_to_client, run_to_spool,
+    with_subqueries,
 };
 
 use crate::SqlError;
@@ -51,6 +51,11 @@ pub(crate) trait RowSink {
     /// # Errors
     /// The sink's own.
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError>;
+
+    /// True if quotients are to keep the digits that only further arithmetic and columns need.
+    fn wants_all_digits(&self) -> bool {
+        false
+    }
 }
 
 /// An empty vector that takes over the memory of `used`. The lifetimes of the values may differ. Nothing is

@@ -14,13 +14,25 @@ pub(super) struct Project<'p, 's> {
     pub(super) plan: &'p SelectPlan,
     pub(super) out: &'s mut dyn RowSink,
     pub(super) buffer: Vec<ValueRef<'static>>,
+    /// [`RowSink::wants_all_digits`].
+    pub(super) all_digits: bool,
 }
 
 impl RowConsumer for Project<'_, '_> {
     #[inline]
     fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError> {
         let mut values = recycle(std::mem::take(&mut self.buffer));
-        evaluate(&self.plan.output, row, context, &mut values)?;
+        match self.all_digits {
+            false => evaluate(&self.plan.output, row, context, &mut values)?,
+            true => {
+                for output in &self.plan.output {
+                    match output {
+                        Output::Column { part, column } => row.0[*part].push_to(*column, &mut values),
+                        Output::Value(value) => values.push(value.exact(row, context)?),
+                    }
+                }
+            }
+        }
         let flow = self.out.row(&values)?;
         self.buffer = recycle(values);
         Ok(flow)
@@ -109,6 +121,10 @@ impl RowSink for Limited<'_> {
         self.sent += 1;
         let flow = self.out.row(values)?;
         if self.sent == self.count && !self.counts_on { Ok(Flow::Stop) } else { Ok(flow) }
+    }
+
+    fn wants_all_digits(&self) -> bool {
+        self.out.wants_all_digits()
     }
 }
 

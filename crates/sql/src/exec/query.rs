@@ -13,7 +13,7 @@ use crate::expr::{Environment, InnerQuery, ListSet, RunSubquery, Slots, StoredLi
 use crate::host::Interrupt;
 use crate::memory::Charge;
 use crate::plan::bind::SubqueryUse;
-use crate::plan::names::{Name, Piece};
+use crate::plan::names::{self, LiteralText};
 use crate::plan::plan::*;
 use crate::spill::{Spool, Workspace, append_row};
 use crate::{ColumnMeta, ErrorKind, ResultSink, SqlError};
@@ -23,10 +23,6 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use types::{Column, ColumnType, Decimal, Value, ValueRef};
-
-/// The text of the literal in a slot. The second argument is true if the name of a column is this literal
-/// alone. Then a text literal is returned without quotes.
-pub(crate) type LiteralText<'r> = dyn Fn(usize, bool) -> String + 'r;
 
 /// What a running plan asks of its session. Each of these is called rarely, once for a query or less.
 pub(crate) trait SessionServices {
@@ -181,22 +177,17 @@ impl RowSink for ToSpool<'_> {
         self.spool.push(&[], &self.row, self.workspace)?;
         Ok(Flow::Continue)
     }
+
+    fn wants_all_digits(&self) -> bool {
+        true
+    }
 }
 
 /// The columns of a query. The literals of this run are filled into their names.
 pub(crate) fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -> Vec<ColumnMeta> {
     let mut columns = query.columns.to_vec();
     for (at, name) in &query.names {
-        columns[*at].name = match name {
-            Name::Fixed(name) => name.clone(),
-            Name::Template(pieces) => pieces
-                .iter()
-                .map(|piece| match piece {
-                    Piece::Text(text) => text.clone(),
-                    Piece::Slot(slot) => literal_text(*slot, pieces.len() == 1),
-                })
-                .collect(),
-        };
+        columns[*at].name = names::shown(name.filled(literal_text));
     }
     columns
 }
@@ -480,14 +471,15 @@ fn run_select(
         match &plan.distinct {
             None => {
                 let buffer = std::mem::take(&mut first(scratch).output);
-                let mut project = Project { plan, out: &mut limited, buffer };
+                let all_digits = limited.wants_all_digits();
+                let mut project = Project { plan, out: &mut limited, buffer, all_digits };
                 read_and_group(plan, slots, runtime, scratch, &mut project)?;
                 scratch[0].output = project.buffer;
             }
             Some(keys) => {
                 let seen = Seen::new(keys, runtime.workspace());
                 let mut distinct = Distinct { seen, stopped: false, out: &mut limited };
-                let mut project = Project { plan, out: &mut distinct, buffer: Vec::new() };
+                let mut project = Project { plan, out: &mut distinct, buffer: Vec::new(), all_digits: false };
                 read_and_group(plan, slots, runtime, scratch, &mut project)?;
                 distinct.finish()?;
             }
@@ -688,5 +680,10 @@ impl RowSink for Branches<'_, '_> {
         let flow = self.out.row(&alike)?;
         self.stopped |= flow == Flow::Stop;
         Ok(flow)
+    }
+
+    // The columns of the union round them.
+    fn wants_all_digits(&self) -> bool {
+        true
     }
 }

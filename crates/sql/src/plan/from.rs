@@ -350,6 +350,7 @@ pub(crate) fn scope_of(
             }
             Ok(ScopeColumn {
                 name: column.name.clone(),
+                template: None,
                 column_type: column.column_type.clone(),
                 nullable: column.nullable,
                 meta,
@@ -413,17 +414,15 @@ pub(crate) fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
         .iter()
         .enumerate()
         .map(|(position, meta)| {
-            let named = plan.names.iter().find(|(at, _)| *at == position);
-            let name = match named {
-                Some((_, Name::Fixed(name))) => name.clone(),
-                _ => meta.name.clone(),
-            };
+            let template = plan.names.iter().find(|(at, _)| *at == position).map(|(_, name)| name.clone());
+            let name = template.as_ref().map_or_else(|| meta.name.clone(), Name::shape);
             let mut meta = meta.clone();
             meta.name.clone_from(&name);
             meta.org_table = alias.to_string();
             (meta.primary_key, meta.unique_key, meta.multiple_key, meta.auto_increment) =
                 (false, false, false, false);
-            ScopeColumn { name, column_type: meta.column_type.clone(), nullable: !meta.not_null, meta }
+            let (column_type, nullable) = (meta.column_type.clone(), !meta.not_null);
+            ScopeColumn { name, template, column_type, nullable, meta }
         })
         .collect();
     ScopeTable {

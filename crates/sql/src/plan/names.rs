@@ -6,6 +6,7 @@
 use crate::text::LexicalMode;
 use crate::text::mode::quote_end;
 use crate::text::scan::{LIST, SLOT};
+use sqlparser::ast;
 
 /// A name with slots in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +20,66 @@ pub(crate) enum Piece {
     Text(String),
     /// The text of the literal in a slot.
     Slot(usize),
+}
+
+impl Name {
+    /// The name of an expression that was parsed from a shape with this many slots.
+    pub(crate) fn of_parsed(expr: &ast::Expr, slots: usize) -> Name {
+        let text = expr.to_string();
+        let mut pieces = Vec::new();
+        let mut written = 0;
+        for (at, _) in text.match_indices('?') {
+            let digits: &str = &text[at + 1..];
+            let digits = &digits[..digits.bytes().take_while(u8::is_ascii_digit).count()];
+            let Some(slot) = digits.parse().ok().filter(|slot| *slot < slots) else { continue };
+            if written < at {
+                pieces.push(Piece::Text(text[written..at].to_owned()));
+            }
+            pieces.push(Piece::Slot(slot));
+            written = at + 1 + digits.len();
+        }
+        if pieces.is_empty() {
+            return Name::Fixed(text);
+        }
+        if written < text.len() {
+            pieces.push(Piece::Text(text[written..].to_owned()));
+        }
+        Name::Template(pieces)
+    }
+
+    /// The name with the numbers of its slots.
+    pub(crate) fn shape(&self) -> String {
+        self.filled(&|slot, _| format!("?{slot}"))
+    }
+
+    /// The name with the slots' texts.
+    pub(crate) fn filled(&self, literal_text: &LiteralText<'_>) -> String {
+        match self {
+            Name::Fixed(name) => name.clone(),
+            Name::Template(pieces) => pieces
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Text(text) => text.clone(),
+                    Piece::Slot(slot) => literal_text(*slot, pieces.len() == 1),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The text of the literal in a slot. The second argument is true if the name of a column is this literal
+/// alone. Then a text literal is returned without quotes.
+pub(crate) type LiteralText<'r> = dyn Fn(usize, bool) -> String + 'r;
+
+/// The longest name of a result's column, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// A name as a result shows it.
+pub(crate) fn shown(mut name: String) -> String {
+    let ends = |at: &usize| name.is_char_boundary(*at);
+    let end = (0..=NAME_BYTES_MAX.min(name.len())).rev().find(ends).unwrap_or_default();
+    name.truncate(end);
+    name
 }
 
 /// Words that may stand between SELECT and the first column.
@@ -192,16 +253,7 @@ mod tests {
         scan.scan(b"", text.as_bytes(), LexicalMode::NONE);
         select_list(&scan.key, LexicalMode::NONE)
             .into_iter()
-            .map(|name| match name {
-                Name::Fixed(name) => name,
-                Name::Template(pieces) => pieces
-                    .iter()
-                    .map(|piece| match piece {
-                        Piece::Text(text) => text.clone(),
-                        Piece::Slot(slot) => format!("<{slot}>"),
-                    })
-                    .collect(),
-            })
+            .map(|name| name.filled(&|slot, _| format!("<{slot}>")))
             .collect()
     }
 

@@ -1,5 +1,6 @@
 //! The tables in which a statement's names are looked up.
 
+use super::names::Name;
 use crate::expr::{ColumnRef, Expr};
 use crate::{ColumnMeta, ErrorKind, SqlError};
 use sqlparser::ast;
@@ -38,6 +39,8 @@ pub(crate) struct ScopeTable {
 #[derive(Clone, Debug)]
 pub(crate) struct ScopeColumn {
     pub name: String,
+    /// The name with the slots that are in it, if there are any.
+    pub template: Option<Name>,
     pub column_type: ColumnType,
     pub nullable: bool,
     pub meta: ColumnMeta,
@@ -143,6 +146,12 @@ impl Scope {
             digits: None,
             name: found.name.clone(),
         })
+    }
+
+    /// The name of a result column that is this column under its own name.
+    pub(crate) fn name(&self, part: usize, column: usize) -> Name {
+        let ScopeColumn { name, template, .. } = &self.tables[part].columns[column];
+        template.clone().unwrap_or_else(|| Name::Fixed(name.clone()))
     }
 
     /// The description of a result column that is this column under its own name.

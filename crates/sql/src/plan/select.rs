@@ -4,7 +4,7 @@ use super::access;
 use super::bind::{AliasUse, Binder};
 use super::from::From;
 use super::join::{JoinPlan, Wanted};
-use super::names::Name;
+use super::names::{Name, shown};
 use super::plan::*;
 use super::query::{Planner, is_descending};
 use super::walk::{for_each_column, is_fixed};
@@ -113,7 +113,7 @@ impl Planner<'_> {
                         let meta = from.scope.meta(part, column);
                         Item {
                             expr: from.scope.column(part, column),
-                            name: Name::Fixed(meta.name.clone()),
+                            name: from.scope.name(part, column),
                             aliased: false,
                             meta: Some(meta),
                         }
@@ -144,23 +144,31 @@ impl Planner<'_> {
                 }
                 ast::SelectItem::UnnamedExpr(expr) => {
                     let bound = binder.bind(expr)?;
-                    let name = match (expr, self.names.get(position)) {
-                        (ast::Expr::Identifier(name), _) => Name::Fixed(name.value.clone()),
-                        (ast::Expr::CompoundIdentifier(path), _) if !path[0].value.starts_with('@') => {
-                            Name::Fixed(path.last().map(|name| name.value.clone()).unwrap_or_default())
-                        }
-                        (ast::Expr::Value(value), _) if string_name(&value.value).is_some() => {
-                            Name::Fixed(string_name(&value.value).unwrap_or_default())
-                        }
-                        (_, Some(name)) if is_first => name.clone(),
-                        _ => Name::Fixed(expr.to_string()),
-                    };
+                    let text = self.names.get(position).filter(|_| is_first);
+                    let name = self.name_of(expr, text);
                     items.push(Item { meta: column_meta(from, &bound), expr: bound, name, aliased: false });
                 }
                 other => return Err(SqlError::syntax(&other.to_string(), 1)),
             }
         }
         Ok(items)
+    }
+
+    /// The name of a column without an alias. `text` is what was written, if that is known.
+    fn name_of(&self, expr: &ast::Expr, text: Option<&Name>) -> Name {
+        match without_parentheses(expr) {
+            ast::Expr::Identifier(name) if !name.value.starts_with('@') => Name::Fixed(name.value.clone()),
+            ast::Expr::CompoundIdentifier(path) if !path[0].value.starts_with('@') => {
+                Name::Fixed(path.last().map(|name| name.value.clone()).unwrap_or_default())
+            }
+            ast::Expr::Value(value) if string_name(&value.value).is_some() => {
+                Name::Fixed(string_name(&value.value).unwrap_or_default())
+            }
+            number @ ast::Expr::Value(value) if is_slot(&value.value) => {
+                Name::of_parsed(number, self.slots.len())
+            }
+            _ => text.cloned().unwrap_or_else(|| Name::of_parsed(expr, self.slots.len())),
+        }
     }
 
     fn group_keys(
@@ -228,7 +236,7 @@ impl Planner<'_> {
         for (at, item) in items.iter().enumerate() {
             let compiled = compile(&item.expr)?;
             let name = match &item.name {
-                Name::Fixed(name) => name.clone(),
+                Name::Fixed(name) => shown(name.clone()),
                 template => {
                     names.push((at, template.clone()));
                     String::new()
@@ -402,11 +410,25 @@ fn column_meta(from: &From, expr: &Expr) -> Option<ColumnMeta> {
     }
 }
 
-/// The name of a column that is a text literal: the text without its quotes.
+fn without_parentheses(mut expr: &ast::Expr) -> &ast::Expr {
+    while let ast::Expr::Nested(inner) = expr {
+        expr = inner;
+    }
+    expr
+}
+
+fn is_slot(value: &ast::Value) -> bool {
+    matches!(value, ast::Value::Placeholder(_) | ast::Value::Number(..))
+}
+
+/// The name of a column that is a literal: a text without its quotes, or a word.
 fn string_name(value: &ast::Value) -> Option<String> {
     match value {
-        ast::Value::SingleQuotedString(text) | ast::Value::DoubleQuotedString(text) => Some(text.clone()),
+        ast::Value::SingleQuotedString(text) | ast::Value::DoubleQuotedString(text) => {
+            Some(text.trim_ascii_start().to_owned())
+        }
         ast::Value::Null => Some("NULL".to_string()),
+        ast::Value::Boolean(truth) => Some(if *truth { "TRUE" } else { "FALSE" }.to_string()),
         _ => None,
     }
 }

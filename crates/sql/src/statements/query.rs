@@ -1,12 +1,12 @@
 //! SELECT: plans it and runs the plan.
 
 use crate::exec::{
-    DerivedRows, Done, LiteralText, RowLocks, Runtime, Scratch, SessionServices, WriterLocks, number_behind,
-    run_to_client,
+    DerivedRows, Done, RowLocks, Runtime, Scratch, SessionServices, WriterLocks, number_behind, run_to_client,
 };
 use crate::expr::Slots;
 use crate::locks::{Mode, Used};
 use crate::plan::bind::SlotInfo;
+use crate::plan::names::LiteralText;
 use crate::plan::names::Name;
 use crate::plan::plan::{Body, LockClause, LockPatience, StatementPlan, VirtualTable};
 use crate::plan::query::Planner;

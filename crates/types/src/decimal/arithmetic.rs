@@ -97,6 +97,15 @@ impl Decimal {
         Some(Decimal::new(away / power, scale))
     }
 
+    /// A result of it has so many digits after the point; the others stay for further arithmetic. `None` if
+    /// it gets too long.
+    pub fn showing(&self, shown: u8) -> Option<Decimal> {
+        if shown >= self.scale {
+            return self.with_scale(shown);
+        }
+        Some(Decimal { shown, ..*self })
+    }
+
     /// With so many digits after the point, the others cut off.
     pub fn truncated(&self, scale: u8) -> Decimal {
         match power_of_ten(self.scale.saturating_sub(scale)) {

@@ -354,8 +354,7 @@ pub(super) fn convert_to<'a>(value: &ValueRef<'a>, to: Conversion, context: &Con
         Conversion::None => Some(*value),
         Conversion::Double => convert::to_f64(value, context).map(ValueRef::Double),
         Conversion::Decimal(scale) => to_decimal(value, context).map(|number| {
-            let number = number.rounded();
-            let scaled: Option<Decimal> = scale.and_then(|scale| number.with_scale(scale));
+            let scaled: Option<Decimal> = scale.and_then(|scale| number.showing(scale));
             ValueRef::Decimal(scaled.unwrap_or(number))
         }),
         Conversion::Text => to_text(value, context).map(ValueRef::Text),

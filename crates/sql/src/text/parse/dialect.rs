@@ -327,6 +327,11 @@ impl Dialect for Mysql {
         self.0.identifier_quote_style(identifier)
     }
 
+    /// `SELECT 1 ON DUPLICATE KEY UPDATE`: ON is no alias.
+    fn is_column_alias(&self, keyword: &Keyword, parser: &mut Parser<'_>) -> bool {
+        *keyword != Keyword::ON && self.0.is_column_alias(keyword, parser)
+    }
+
     fn is_table_factor_alias(&self, explicit: bool, keyword: &Keyword, parser: &mut Parser<'_>) -> bool {
         self.0.is_table_factor_alias(explicit, keyword, parser)
     }
