@@ -68,12 +68,15 @@ pub fn is_of_values(code: u16) -> bool {
     )
 }
 
+/// The error of a statement that took longer than `max_statement_time`.
+const TIMEOUT: u16 = 1969;
+
 /// How the answer `got` differs from the one that is `expected`. It names the kind of the difference, so that
 /// a smaller statement can be asked for the same kind. `types`: the types of columns are compared, too.
 pub fn difference(statement: &Tree, expected: &Outcome, got: &Outcome, types: bool) -> Option<String> {
     match (expected, got) {
         (_, Outcome::Lost(why)) => Some(format!("lost: {why}")),
-        (Outcome::Lost(_), _) => None,
+        (Outcome::Lost(_) | Outcome::Error(TIMEOUT, _), _) | (_, Outcome::Error(TIMEOUT, _)) => None,
         (Outcome::Error(expected, _), Outcome::Error(got, _)) => {
             let same = expected == got || is_of_values(*expected) && is_of_values(*got);
             (!same).then(|| format!("error {expected} / {got}"))

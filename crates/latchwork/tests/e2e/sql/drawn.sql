@@ -82,3 +82,8 @@ SELECT id, d, v FROM q ORDER BY id;
 -- The kind of what STR_TO_DATE reads is that of a constant format; without one it is a moment.
 SELECT STR_TO_DATE('11:12:13.5', '%H:%i:%s.%f'), STR_TO_DATE('2024-01-02 11', '%Y-%m-%d %H'), STR_TO_DATE('x', 'x');
 SELECT STR_TO_DATE(t, f) FROM (SELECT '2024-01-02' AS t, '%Y-%m-%d' AS f UNION ALL SELECT '2024-01-02 3:04', '%Y-%m-%d %H:%i') d;
+-- A subquery with several tables as the number of an interval.
+SELECT dt + INTERVAL (SELECT COUNT(*) FROM t AS x, t AS y) HOUR, INTERVAL((SELECT 3), 1, 2, 4), d - INTERVAL (SELECT 1) DAY FROM t ORDER BY id;
+SELECT TIMESTAMP('0000-00-00', '100:00:00'), TIMESTAMP('2024-01-01', '100:00:00'), TIMESTAMP('0000-00-00');
+SELECT id / 3 AS c FROM t UNION SELECT 3.141593 ORDER BY c;
+SELECT id / 3 AS c FROM t UNION ALL SELECT id / 7 FROM t ORDER BY c;

@@ -31,6 +31,14 @@ struct Compiler {
 /// The left and the right side of an operator.
 type Sides = Box<(Node, Node)>;
 
+/// Reads a text as a number.
+fn as_double(side: &mut Compiled) {
+    let to = ColumnType::Double { unsigned: false };
+    let nullable = side.1.nullable();
+    let operand = Box::new(std::mem::replace(&mut side.0, Node::Constant(Value::Null)));
+    *side = (Node::Cast { operand, to: to.clone() }, Typed::new(to, nullable));
+}
+
 impl Compiler {
     fn expr(&mut self, expr: &Expr) -> Result<Compiled, SqlError> {
         self.depth += 1;
@@ -173,6 +181,14 @@ impl Compiler {
         let types = [&operand.1, &low.1, &high.1];
         let nullable = types.iter().any(|typed| typed.nullable());
         let collation = collations::for_comparison(&types, "BETWEEN", self.connection)?;
+        if types.iter().any(|typed| typed.class.is_numeric()) && operand.1.class.is_text() {
+            // All three are compared as numbers if one of the bounds is one.
+            for side in [&mut operand, &mut low, &mut high] {
+                if side.1.class.is_text() {
+                    as_double(side);
+                }
+            }
+        }
         constants::align(&mut operand, &mut low);
         constants::align(&mut operand, &mut high);
         let operands = Box::new([operand.0, low.0, high.0]);
