@@ -31,12 +31,10 @@ struct Compiler {
 /// The left and the right side of an operator.
 type Sides = Box<(Node, Node)>;
 
-/// Reads a text as a number.
-fn as_double(side: &mut Compiled) {
-    let to = ColumnType::Double { unsigned: false };
-    let nullable = side.1.nullable();
+fn cast_to(side: &mut Compiled, to: &ColumnType) {
+    let nullable = side.1.nullable() || Class::of(to).is_temporal();
     let operand = Box::new(std::mem::replace(&mut side.0, Node::Constant(Value::Null)));
-    *side = (Node::Cast { operand, to: to.clone() }, Typed::new(to, nullable));
+    *side = (Node::Cast { operand, to: to.clone() }, Typed::new(to.clone(), nullable));
 }
 
 impl Compiler {
@@ -181,11 +179,20 @@ impl Compiler {
         let types = [&operand.1, &low.1, &high.1];
         let nullable = types.iter().any(|typed| typed.nullable());
         let collation = collations::for_comparison(&types, "BETWEEN", self.connection)?;
-        if types.iter().any(|typed| typed.class.is_numeric()) && operand.1.class.is_text() {
-            // All three are compared as numbers if one of the bounds is one.
+        // A text is compared with both bounds as a moment, a time or a number if one of them is one.
+        let has = |wanted: fn(Class) -> bool| types.iter().any(|typed| wanted(typed.class));
+        let to = match operand.1.class.is_text() {
+            true if has(|class| matches!(class, Class::Date | Class::DateTime)) => {
+                Some(ColumnType::DateTime { fsp: 6 })
+            }
+            true if has(|class| class == Class::Time) => Some(ColumnType::Time { fsp: 6 }),
+            true if has(Class::is_numeric) => Some(ColumnType::Double { unsigned: false }),
+            _ => None,
+        };
+        if let Some(to) = to {
             for side in [&mut operand, &mut low, &mut high] {
                 if side.1.class.is_text() {
-                    as_double(side);
+                    cast_to(side, &to);
                 }
             }
         }
