@@ -125,3 +125,5 @@ SELECT SUM(IF(id < 3, b, f)), SUM(IF(id > 2, b, d)), SUM(IF(id > 1, d, -u)) FROM
 SELECT SUM(id - 2.5), SUM(id - 2), AVG(id - 2), SUM(b - b), SUM(NULL), AVG(NULL) FROM sums WHERE id < 4;
 SELECT id MOD 2 AS odd, SUM(u), SUM(b), SUM(IF(id < 3, 0, d)) FROM sums GROUP BY odd;
 DROP TABLE sums;
+-- Bits of texts are those of the rounded number.
+SELECT 3 & '2.4', 3 & '2.6', 7 & '1e1', 7 & 'x', 7 & '-1', '18446744073709551615' | 0, '-1' | 0, '-2.5' | 0, ~'1.5', '1.5' << 1, 1 << '1.5', '5.5' ^ 0, BIT_COUNT('2.5');

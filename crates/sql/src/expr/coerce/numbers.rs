@@ -119,6 +119,7 @@ pub(super) fn decimal<'a>(value: ValueRef<'a>, precision: u8, scale: u8, unsigne
 pub(super) fn year<'a>(value: ValueRef<'a>) -> Coerced<'a> {
     let (number, issue) = match value {
         ValueRef::Date(date) => (date.year as i128, Some(super::times::incorrect("date", &value))),
+        ValueRef::Time(_) => (0, Some(super::times::incorrect("time", &value))),
         ValueRef::DateTime(moment) => {
             (moment.date.year as i128, Some(super::times::incorrect("datetime", &value)))
         }

@@ -21,6 +21,9 @@ pub(in super::super) fn unify(
     let chars = known.iter().map(|typed| typed.chars()).max().unwrap_or(0);
 
     if known.iter().all(|typed| typed.class.is_numeric()) {
+        if known.iter().all(|typed| matches!(typed.result.column_type, ColumnType::Float { .. })) {
+            return Ok((Typed::new(ColumnType::Float { unsigned: false }, nullable), Conversion::None));
+        }
         if any(Class::Double) {
             return Ok((Typed::double(nullable), Conversion::Double));
         }

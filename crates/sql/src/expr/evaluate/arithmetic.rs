@@ -146,8 +146,14 @@ fn bits<'a>(
     right: &ValueRef<'_>,
     context: &Context<'_>,
 ) -> ValueRef<'a> {
-    let bits = |value: &ValueRef<'_>| convert::to_int(value, context).map(|number| number as u64);
-    let (Some(a), Some(b)) = (bits(left), bits(right)) else { return ValueRef::Null };
+    let right = match op {
+        Arithmetic::ShiftLeft | Arithmetic::ShiftRight => {
+            convert::to_int(right, context).map(|places| places as u64)
+        }
+        _ => convert::to_bits(right, context),
+    };
+    let (a, b) = (convert::to_bits(left, context), right);
+    let (Some(a), Some(b)) = (a, b) else { return ValueRef::Null };
     let shift = u32::try_from(b).unwrap_or(u32::MAX);
     ValueRef::UInt(match op {
         Arithmetic::BitAnd => a & b,

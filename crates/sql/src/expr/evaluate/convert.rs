@@ -139,6 +139,18 @@ pub(crate) fn to_int(value: &ValueRef<'_>, context: &Context<'_>) -> Option<i128
     })
 }
 
+/// The bits of a whole number, for `&`, `~` and their like. A text is rounded, unlike where it becomes an
+/// integer.
+pub(crate) fn to_bits(value: &ValueRef<'_>, context: &Context<'_>) -> Option<u64> {
+    let number = match *value {
+        ValueRef::Text(text) | ValueRef::Binary(text) => {
+            number_to_int(Number::Decimal(text_to_decimal(text, context)))
+        }
+        _ => to_int(value, context)?,
+    };
+    Some(number as u64)
+}
+
 pub(crate) fn number_to_int(number: Number) -> i128 {
     number_to_whole(number).clamp(i64::MIN as i128, u64::MAX as i128)
 }

@@ -35,8 +35,8 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         Node::Outer(index) => context.slots.outer[*index],
         Node::Subquery(subquery) => subquery::value(subquery, row, context)?,
         Node::Negate(operand) => arithmetic::negate(operand, row, context)?,
-        Node::BitNot(operand) => match convert::to_int(&value(operand, row, context)?, context) {
-            Some(bits) => ValueRef::UInt(!(bits as u64)),
+        Node::BitNot(operand) => match convert::to_bits(&value(operand, row, context)?, context) {
+            Some(bits) => ValueRef::UInt(!bits),
             None => ValueRef::Null,
         },
         Node::Arithmetic { op, sides } => arithmetic::arithmetic(*op, sides, node, row, context)?,

@@ -294,8 +294,8 @@ functions! {
         arity: 1..=1,
         typing: small_int,
         evaluate: |a| {
-            let bits = or_null!(convert::to_int(&a.value(0)?, a.context));
-            int((bits as u64).count_ones() as i64)
+            let bits = or_null!(convert::to_bits(&a.value(0)?, a.context));
+            int(bits.count_ones() as i64)
         },
         help: "Counts the bits that are set in a number.",
         example: "BIT_COUNT(29)" => "4",
