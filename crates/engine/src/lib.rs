@@ -45,6 +45,7 @@
 
 mod absent;
 mod check;
+mod counter;
 mod database;
 mod definition;
 mod error;

@@ -14,7 +14,7 @@ pub mod runner;
 mod sites;
 pub mod sync;
 
-pub use real::{FileId, IndexId, Lsn, OwnedCounters, PageId, PageNo, Stamp, TableId, checksum, phases};
+pub use real::{FileId, IndexId, Lsn, OwnedCounters, PageId, PageNo, Stamp, TableId, checksum, hash, phases};
 
 /// Classes of latches count how threads meet, which does not matter here.
 #[macro_export]

@@ -1,6 +1,6 @@
 //! How much a table has that purge is to remove, and whether the log lists all of it.
 
-use crate::latch::SpreadCounter;
+use crate::counter::SpreadCounter;
 use base::sync::atomic::{AtomicBool, Ordering, fence};
 
 /// Threads count without sharing a cache line.
@@ -34,9 +34,9 @@ impl GarbageCount {
 
     /// The log does not list something that has come.
     pub(super) fn set_unlisted(&self) {
-        // ORDER: with the fence in `settle`: that finds what has come, or comes before this store.
+        // ORDER: with the fence in `settle`: that finds what has come, or its store comes before this one.
         fence(Ordering::SeqCst);
-        self.unlisted.store(true, Ordering::SeqCst);
+        self.unlisted.store(true, Ordering::Relaxed);
     }
 
     /// False only if the log lists all that has come before a fence of the caller's.
@@ -49,16 +49,16 @@ impl GarbageCount {
     /// Without anything left, the log lists it all. Gives whether something is unlisted. One thread at a
     /// time.
     pub(super) fn settle(&self) -> bool {
-        // ORDER: SeqCst, here and below: whoever leaves something unlisted counts it first. So it is
-        // counted in the second look, or its flag comes after what is stored here.
-        if self.unlisted.load(Ordering::SeqCst) && self.left() == 0 {
-            self.unlisted.store(false, Ordering::SeqCst);
+        // ORDER: the fence: whoever leaves something unlisted counts it first. So it is counted in the second
+        // look, or its flag comes after what is stored here.
+        if self.is_unlisted() && self.left() == 0 {
+            self.unlisted.store(false, Ordering::Relaxed);
             fence(Ordering::SeqCst);
             if self.left() > 0 {
-                self.unlisted.store(true, Ordering::SeqCst);
+                self.unlisted.store(true, Ordering::Relaxed);
             }
         }
-        self.unlisted.load(Ordering::SeqCst)
+        self.is_unlisted()
     }
 
     /// Nobody else uses it meanwhile.
@@ -114,10 +114,10 @@ mod models {
         find_fault(|| {
             run(|count| {
                 use base::sync::atomic::Ordering;
-                if count.unlisted.load(Ordering::SeqCst) && count.left() == 0 {
-                    count.unlisted.store(false, Ordering::SeqCst);
+                if count.is_unlisted() && count.left() == 0 {
+                    count.unlisted.store(false, Ordering::Relaxed);
                 }
-                count.unlisted.load(Ordering::SeqCst)
+                count.is_unlisted()
             });
         });
     }

@@ -12,11 +12,12 @@ pub(crate) mod statistics;
 mod tests;
 
 use self::core::Core;
+use crate::counter::SpreadCounter;
 use crate::definition::{KeyRange, Statistics, TableDef, key_behind_prefix};
 use crate::format::file_header::{Counters, TableNumbers};
 use crate::format::overflow::Reference;
 use crate::format::row::{ROW_HEADER_BYTES, split_cell};
-use crate::latch::{Gate, SpreadCounter};
+use crate::latch::Gate;
 use crate::space::overflow;
 use crate::tree::Tree;
 use crate::visibility::{Reader, Sight};

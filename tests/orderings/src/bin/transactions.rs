@@ -6,16 +6,18 @@ extern crate latchwork_orderings as base;
 #[path = "../../../../crates/transactions/src"]
 mod sources {
     pub mod error;
+    pub mod interim;
     pub mod registry;
     pub mod status;
 }
 
-use base::runner::{Excused, Model};
+use base::runner::{Canary, Excused, Model};
 use base::sync::atomic::{
     AtomicU64,
-    Ordering::{Acquire, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
-use base::sync::{Arc, thread};
+use base::sync::{Arc, Mutex, thread};
+use sources::interim::Interim;
 use sources::registry::{Hold, Registry};
 use sources::status::{Outcome, Status, StatusTable};
 use sources::{error, registry};
@@ -234,6 +236,40 @@ fn a_finished_status_stays_for_a_reader_in_the_former_ring() {
     join(writer);
 }
 
+const ROW: (u64, &[u8]) = (1, b"key");
+
+/// A row is changed again, and whoever comes behind that looks for what it was in between.
+fn change_and_look(changed: impl FnOnce(&Interim) + 'static, comes_behind: impl FnOnce() -> bool) {
+    let interim = Arc::new(Interim::new());
+    let changing = interim.clone();
+    let changing = thread::spawn(move || changed(&changing));
+    if comes_behind() {
+        assert_eq!(interim.of(ROW).len(), 1, "what the row was is not found");
+    }
+    join(changing);
+}
+
+fn whoever_comes_behind_by_the_rows_latch_finds_what_it_was() {
+    let latch = Arc::new(Mutex::<bool>::default());
+    let own = latch.clone();
+    let changed = move |interim: &Interim| {
+        let mut changed = own.lock();
+        interim.add(ROW, Arc::from([1].as_slice()));
+        *changed = true;
+    };
+    change_and_look(changed, || *latch.lock());
+}
+
+fn whoever_comes_without_the_latch_does_not() {
+    let flag = Arc::new(AtomicU64::new(0));
+    let own = flag.clone();
+    let changed = move |interim: &Interim| {
+        interim.add(ROW, Arc::from([1].as_slice()));
+        own.store(1, Relaxed);
+    };
+    change_and_look(changed, || flag.load(Relaxed) == 1);
+}
+
 const MODELS: &[Model] = base::models![
     what_an_open_snapshot_needs_is_kept: Some(2),
     what_an_idle_sessions_next_snapshot_needs_is_kept: Some(2),
@@ -248,6 +284,11 @@ const MODELS: &[Model] = base::models![
     a_finished_status_stays_when_the_ring_grows: Some(2),
     an_id_of_a_new_chunk_is_not_taken_for_one_of_the_chunk_before: Some(2),
     a_finished_status_stays_for_a_reader_in_the_former_ring: Some(1),
+    whoever_comes_behind_by_the_rows_latch_finds_what_it_was: Some(2),
+];
+
+const CANARIES: &[Canary] = base::canaries![
+    whoever_comes_without_the_latch_does_not: Some(2),
 ];
 
 const LOADS: &str = "it keeps earlier loads before it, and loom lets no load see what is stored later";
@@ -307,5 +348,5 @@ const EXCUSED: &[Excused] = &[
 ];
 
 fn main() -> ExitCode {
-    base::runner::main(MODELS, &[], EXCUSED)
+    base::runner::main(MODELS, CANARIES, EXCUSED)
 }
