@@ -161,6 +161,13 @@ fn with_zero_dates(expr: Expr, scope: &Scope) -> Expr {
     match expr {
         Expr::And(operands) => Expr::And(all(operands).collect()),
         Expr::Or(operands) => Expr::Or(all(operands).collect()),
+        Expr::Not(operand) => match *operand {
+            Expr::Not(inner) => with_zero_dates(*inner, scope),
+            Expr::IsNull { operand, negated: true } => {
+                with_zero_dates(Expr::IsNull { operand, negated: false }, scope)
+            }
+            other => Expr::Not(Box::new(other)),
+        },
         Expr::IsNull { operand, negated: false } => match zero_date(&operand, scope) {
             Some((zero, may_be_missing)) => {
                 let right = Box::new(Expr::Constant(zero));

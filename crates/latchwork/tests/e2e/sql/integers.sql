@@ -126,4 +126,4 @@ SELECT SUM(id - 2.5), SUM(id - 2), AVG(id - 2), SUM(b - b), SUM(NULL), AVG(NULL)
 SELECT id MOD 2 AS odd, SUM(u), SUM(b), SUM(IF(id < 3, 0, d)) FROM sums GROUP BY odd;
 DROP TABLE sums;
 -- Bits of texts are those of the rounded number.
-SELECT 3 & '2.4', 3 & '2.6', 7 & '1e1', 7 & 'x', 7 & '-1', '18446744073709551615' | 0, '-1' | 0, '-2.5' | 0, ~'1.5', '1.5' << 1, 1 << '1.5', '5.5' ^ 0, BIT_COUNT('2.5');
+SELECT 3 & '2.4', 3 & '2.6', 7 & '1e1', 7 & 'x', 7 & '-1', '18446744073709551615' | 0, '-1' | 0, '-2.5' | 0, ~'1.5', '1.5' << 1, 1 << '1.5', '5.5' ^ 0, BIT_COUNT('2.5'), 2.5e0 | 0, -2.5e0 | 0, 3.5e0 & 7, ~0.5e0, 1 << 1.5e0;

@@ -4,7 +4,7 @@ use super::super::{Comparison, Context};
 use super::convert::{self, Number};
 use std::cmp::Ordering;
 use types::temporal::DateTime;
-use types::{Collation, ValueRef};
+use types::{Collation, Decimal, ValueRef};
 
 /// Compares two values as `=` and `<` do; `None` if either is NULL (or no comparison exists, as with NaN).
 #[inline]
@@ -18,6 +18,28 @@ pub(crate) fn compare(
         (ValueRef::Int(a), ValueRef::Int(b)) => Some(a.cmp(&b)),
         (ValueRef::Text(a), ValueRef::Text(b)) => Some(collation.compare(a, b)),
         _ => compare_others(left, right, collation, context),
+    }
+}
+
+/// As [`compare`], but quotients compare by all their digits, as BETWEEN, CASE and lists of IN do in MariaDB.
+pub(super) fn compare_all_digits(
+    left: &ValueRef<'_>,
+    right: &ValueRef<'_>,
+    collation: Collation,
+    context: &Context<'_>,
+) -> Option<Ordering> {
+    let exact = |value: &ValueRef<'_>| match *value {
+        ValueRef::Decimal(number) => Some(number),
+        ValueRef::Int(number) => Some(Decimal::from(number)),
+        ValueRef::UInt(number) => Some(Decimal::from(number)),
+        _ => None,
+    };
+    match (left, right) {
+        (ValueRef::Decimal(_), _) | (_, ValueRef::Decimal(_)) => match (exact(left), exact(right)) {
+            (Some(left), Some(right)) => Some(left.compare(&right)),
+            _ => compare(left, right, collation, context),
+        },
+        _ => compare(left, right, collation, context),
     }
 }
 

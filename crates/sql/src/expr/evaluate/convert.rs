@@ -146,6 +146,10 @@ pub(crate) fn to_bits(value: &ValueRef<'_>, context: &Context<'_>) -> Option<u64
         ValueRef::Text(text) | ValueRef::Binary(text) => {
             number_to_int(Number::Decimal(text_to_decimal(text, context)))
         }
+        // Half away from zero, as decimals are rounded.
+        ValueRef::Float(_) | ValueRef::Double(_) => {
+            number_to_int(Number::Double(to_f64(value, context)?.round()))
+        }
         _ => to_int(value, context)?,
     };
     Some(number as u64)

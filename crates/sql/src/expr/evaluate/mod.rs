@@ -11,6 +11,7 @@ mod regexp;
 mod subquery;
 
 pub(crate) use compare::compare;
+use compare::compare_all_digits;
 
 pub(super) use arithmetic::{add, divide};
 pub(super) use convert::{
@@ -160,8 +161,8 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
             if operand.is_null() {
                 return Ok(None);
             }
-            let low = compare(&operand, &value(low, row, context)?, *collation, context);
-            let high = compare(&operand, &value(high, row, context)?, *collation, context);
+            let low = compare_all_digits(&operand, &value(low, row, context)?, *collation, context);
+            let high = compare_all_digits(&operand, &value(high, row, context)?, *collation, context);
             let within = match (low.map(|order| order.is_ge()), high.map(|order| order.is_le())) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
@@ -224,7 +225,13 @@ fn in_list<'a>(
     let operand = value(operand, row, context)?;
     let mut found = Some(false);
     for node in list {
-        match compare(&operand, &value(node, row, context)?, collation, context) {
+        let value = value(node, row, context)?;
+        // A single value is compared as by `=`.
+        let order = match list.len() {
+            1 => compare(&operand, &value, collation, context),
+            _ => compare_all_digits(&operand, &value, collation, context),
+        };
+        match order {
             Some(order) if order.is_eq() => return Ok(Some(true)),
             Some(_) => {}
             None => found = None,
@@ -334,7 +341,7 @@ fn case<'a>(
         let holds = match &operand {
             Some(operand) => {
                 let when = value(when, row, context)?;
-                compare(operand, &when, collation, context).is_some_and(|order| order.is_eq())
+                compare_all_digits(operand, &when, collation, context).is_some_and(|order| order.is_eq())
             }
             None => truth(when, row, context)? == Some(true),
         };
