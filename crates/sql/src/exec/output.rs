@@ -22,34 +22,26 @@ impl RowConsumer for Project<'_, '_> {
     #[inline]
     fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError> {
         let mut values = recycle(std::mem::take(&mut self.buffer));
-        match self.all_digits {
-            false => evaluate(&self.plan.output, row, context, &mut values)?,
-            true => {
-                for output in &self.plan.output {
-                    match output {
-                        Output::Column { part, column } => row.0[*part].push_to(*column, &mut values),
-                        Output::Value(value) => values.push(value.exact(row, context)?),
-                    }
-                }
-            }
-        }
+        evaluate(&self.plan.output, row, context, self.all_digits, &mut values)?;
         let flow = self.out.row(&values)?;
         self.buffer = recycle(values);
         Ok(flow)
     }
 }
 
-/// Appends the columns of the result.
+/// Appends the columns of the result. `all_digits` as [`RowSink::wants_all_digits`] says.
 #[inline]
 pub(super) fn evaluate<'a>(
     output: &'a [Output],
     row: &Row<'a>,
     context: &Context<'a>,
+    all_digits: bool,
     values: &mut Vec<ValueRef<'a>>,
 ) -> Result<(), SqlError> {
     for output in output {
         match output {
             Output::Column { part, column } => row.0[*part].push_to(*column, values),
+            Output::Value(value) if all_digits => values.push(value.exact(row, context)?),
             Output::Value(value) => values.push(value.evaluate(row, context)?),
         }
     }

@@ -242,7 +242,7 @@ impl SortRows<'_, '_> {
 impl RowConsumer for SortRows<'_, '_> {
     fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError> {
         let mut values = recycle(std::mem::take(&mut self.sorter.values));
-        evaluate(&self.plan.output, row, context, &mut values)?;
+        evaluate(&self.plan.output, row, context, false, &mut values)?;
         if self.plan.order.is_result {
             // The same key serves DISTINCT.
             self.sorter.encode_key(&values);
