@@ -207,6 +207,10 @@ pub(crate) fn with_subqueries<T>(
     body: &mut Inner<'_, T>,
 ) -> Result<T, SqlError> {
     if subqueries.is_empty() {
+        // Every slot holds one value.
+        if slots.starts.is_empty() && slots.sets.is_empty() {
+            return body(slots, scratch);
+        }
         let sets = sets_for(&slots, &[]);
         return body(Slots { sets: &sets, ..slots }, scratch);
     }
