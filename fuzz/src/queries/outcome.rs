@@ -68,6 +68,12 @@ pub fn is_of_values(code: u16) -> bool {
     )
 }
 
+impl Outcome {
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Outcome::Error(TIMEOUT, _))
+    }
+}
+
 /// The error of a statement that took longer than `max_statement_time`.
 const TIMEOUT: u16 = 1969;
 
@@ -76,7 +82,8 @@ const TIMEOUT: u16 = 1969;
 pub fn difference(statement: &Tree, expected: &Outcome, got: &Outcome, types: bool) -> Option<String> {
     match (expected, got) {
         (_, Outcome::Lost(why)) => Some(format!("lost: {why}")),
-        (Outcome::Lost(_) | Outcome::Error(TIMEOUT, _), _) | (_, Outcome::Error(TIMEOUT, _)) => None,
+        (Outcome::Lost(_), _) => None,
+        _ if expected.is_timeout() || got.is_timeout() => None,
         (Outcome::Error(expected, _), Outcome::Error(got, _)) => {
             let same = expected == got || is_of_values(*expected) && is_of_values(*got);
             (!same).then(|| format!("error {expected} / {got}"))

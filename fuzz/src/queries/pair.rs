@@ -38,6 +38,8 @@ pub struct Pair {
     pub own_settings: Vec<String>,
     /// The types of columns are compared, too.
     pub types: bool,
+    /// The last statement took too long on one of them, so that there is nothing to compare.
+    timed_out: bool,
 }
 
 const MODES: &[&str] = &[
@@ -77,7 +79,7 @@ impl Pair {
             "SET max_statement_time = 10".to_owned(),
         ];
         let own_settings = vec![format!("SET {}", one(random, OWN_SETTINGS))];
-        let mut pair = Pair { judge, server, schema, settings, own_settings, types: false };
+        let mut pair = Pair { judge, server, schema, settings, own_settings, types: false, timed_out: false };
         for statement in ["DROP DATABASE IF EXISTS fuzz", "CREATE DATABASE fuzz", "USE fuzz"] {
             pair.both(statement)?;
         }
@@ -116,19 +118,22 @@ impl Pair {
         if matches!(found, Some(Difference { got: Outcome::Lost(_), .. })) {
             return Ok(found);
         }
-        if found.is_none() {
+        let timed_out = self.timed_out;
+        if found.is_none() && !timed_out {
             let rows = text(format!("SELECT * FROM {}", self.schema.tables[table].name));
             found = self
                 .step(&rows, Protocol::Text)
                 .map(|found| Difference { kind: format!("changed {}", found.kind), ..found });
         }
-        self.both(if keep && found.is_none() { "COMMIT" } else { "ROLLBACK" })?;
+        let keeps = keep && found.is_none() && !timed_out;
+        self.both(if keeps { "COMMIT" } else { "ROLLBACK" })?;
         Ok(found)
     }
 
     fn step(&mut self, tree: &Tree, protocol: Protocol) -> Option<Difference> {
         let expected = run(&mut self.judge, tree, protocol);
         let got = run(&mut self.server, tree, protocol);
+        self.timed_out = expected.is_timeout() || got.is_timeout();
         let kind = difference(tree, &expected, &got, self.types)?;
         Some(Difference { kind, expected, got })
     }
@@ -147,7 +152,7 @@ impl Pair {
         }
         let mut found = self.step(&statement.tree, statement.protocol);
         let lost = matches!(found, Some(Difference { got: Outcome::Lost(_), .. }));
-        if let (None, Some(table)) = (&found, statement.changes) {
+        if let (None, false, Some(table)) = (&found, self.timed_out, statement.changes) {
             let rows = text(format!("SELECT * FROM {}", self.schema.tables[table].name));
             found = self
                 .step(&rows, Protocol::Text)
