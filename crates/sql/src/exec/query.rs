@@ -115,6 +115,10 @@ impl RowSink for Each<'_> {
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
         Ok(if (self.0)(values)? { Flow::Continue } else { Flow::Stop })
     }
+
+    fn wants_all_digits(&self) -> bool {
+        true
+    }
 }
 
 /// How many rows a query had.
@@ -391,6 +395,10 @@ impl RowSink for Few {
         }
         self.rows += 1;
         Ok(Flow::Continue)
+    }
+
+    fn wants_all_digits(&self) -> bool {
+        true
     }
 }
 

@@ -65,6 +65,8 @@ pub(crate) struct CompiledAggregate {
     separator: Vec<u8>,
     collation: Collation,
     typed: Typed,
+    /// Quotients keep the digits that only further arithmetic needs.
+    all_digits: bool,
 }
 
 /// What one group has gathered.
@@ -206,7 +208,14 @@ impl CompiledAggregate {
             }),
             typed,
             arguments,
+            all_digits: false,
         })
+    }
+
+    /// Results of quotients keep the digits that only further arithmetic needs. As in MariaDB, which rounds
+    /// them when it groups.
+    pub(crate) fn with_all_digits(self) -> CompiledAggregate {
+        CompiledAggregate { all_digits: true, ..self }
     }
 
     pub(crate) fn result_type(&self) -> &ResultType {
@@ -261,7 +270,7 @@ impl CompiledAggregate {
             return Ok(());
         }
         let value = match self.arguments.as_slice() {
-            [argument] if matches!(group.state, State::Sum(..)) && !self.distinct => {
+            [argument] if (self.all_digits || matches!(group.state, State::Sum(..))) && !self.distinct => {
                 argument.exact(row, context)?
             }
             [argument] => argument.evaluate(row, context)?,
@@ -450,9 +459,10 @@ impl CompiledAggregate {
         match group.state {
             State::Count(count) => Value::Int(count as i64),
             State::Sum(_, 0) => Value::Null,
-            State::Sum(sum, _) if self.kind == AggregateKind::Sum => finished(sum.number()),
+            State::Sum(sum, _) if self.kind == AggregateKind::Sum => self.finished(sum.number()),
             State::Sum(sum, count) => {
-                evaluate::divide(sum.number(), Number::UInt(count)).map_or(Value::Null, finished)
+                let average = evaluate::divide(sum.number(), Number::UInt(count));
+                average.map_or(Value::Null, |average| self.finished(average))
             }
             State::Extreme(value, _) => value,
             State::BitAnd(bits) | State::BitOr(bits) | State::BitXor(bits) => Value::UInt(bits),
@@ -473,6 +483,13 @@ impl CompiledAggregate {
             State::Joined { rows: 0, .. } => Value::Null,
             State::Joined { text, cut, .. } => self.concatenated(text, cut, context),
             State::Texts { texts, .. } => self.join(texts, context),
+        }
+    }
+
+    fn finished(&self, number: Number) -> Value {
+        match number {
+            Number::Decimal(number) if !self.all_digits => Value::Decimal(number.rounded()),
+            number => number.to_value().to_value(),
         }
     }
 
@@ -546,13 +563,6 @@ fn joined<'a>(
 
 fn bits_of(value: &ValueRef<'_>, context: &Context<'_>) -> u64 {
     evaluate::to_number(value, context).map_or(0, evaluate::number_to_int) as u64
-}
-
-fn finished(number: Number) -> Value {
-    match number {
-        Number::Decimal(number) => Value::Decimal(number.rounded()),
-        number => number.to_value().to_value(),
-    }
 }
 
 fn result_type(kind: AggregateKind, arguments: &[&Typed], connection: Collation) -> Typed {

@@ -249,7 +249,10 @@ impl Planner<'_> {
             columns.push(pseudo_column(&compiled));
             metas.push(meta);
             output.push(match &item.expr {
-                Expr::Column(column) => Output::Column { part: column.part, column: column.column },
+                Expr::Column(column) if column.part < from.inputs.len() => {
+                    Output::Column { part: column.part, column: column.column }
+                }
+                // The result of an aggregate may have digits that are not shown.
                 _ => Output::Value(compiled),
             });
         }
@@ -304,8 +307,11 @@ impl Planner<'_> {
             aggregates: aggregates
                 .iter()
                 .zip(counted)
-                .map(|(aggregate, counted)| self.compile_aggregate(aggregate, *counted))
-                .collect::<Result<_, _>>()?,
+                .map(|(aggregate, counted)| {
+                    let compiled = self.compile_aggregate(aggregate, *counted)?;
+                    Ok(if keys.is_empty() { compiled.with_all_digits() } else { compiled })
+                })
+                .collect::<Result<_, SqlError>>()?,
             keeps_row,
             ordered: is_sorted && !keys.is_empty(),
         }))

@@ -28,3 +28,12 @@ SELECT a / 3 = 0.3333, a / 3 = e, a / 2147483647 = 0, a / 2147483647 = d, a / 21
 SELECT a FROM r WHERE a / 2147483647;
 SELECT 1 / 3 = 0.3333, 1 / 3 > 0.3333, 6 / 2147483647 = 0, 1 / 3 IN (0.3333), 1 / 3 IN (0.3333, NULL), GREATEST(1 / 3, 0.3333), 1 / 3 * 3 = 1, 2 / 3 = 0.6667, (1 / 3) + 0 = 0.3333;
 SELECT e FROM r WHERE e > 1 / 3;
+-- So do aggregates without groups, for further arithmetic.
+CREATE TABLE y (y INT, g INT);
+INSERT INTO y VALUES (1, 1), (2, 1), (1, 2);
+SELECT MAX(y / 3) / 3, MIN(y / 3) / 3, SUM(y / 3) / 3, AVG(y / 3) / 3, AVG(y) / 3, SUM(y) / 3 / 3 FROM y;
+SELECT MAX(y / 3) / 3, MIN(y / 3) / 3, SUM(y / 3) / 3, AVG(y) / 3 FROM y GROUP BY g ORDER BY g;
+SELECT MAX(y / 3) * 3, SUM(y / 3) * 3, AVG(y) * 3, AVG(y / 7) * 7, MAX(y / 3), SUM(y / 3), COALESCE(MAX(y / 3), 1.000000) FROM y;
+SELECT (SELECT MAX(y / 3) FROM y) * 3, (SELECT AVG(y) FROM y) / 3;
+SELECT m * 3 FROM (SELECT MAX(y / 3) AS m FROM y) AS q;
+SELECT y, (SELECT y.y / 3) * 3, (SELECT y.y / 3) FROM y ORDER BY y, 2;
