@@ -8,8 +8,14 @@
 #
 # SETTING is SQL that goes before each statement: for MariaDB "SET join_cache_level = 4;", its hash join.
 # LIMIT=SECONDS (600) ends a statement. ONLY=REGEX chooses statements by name. The peak needs the rights to
-# write /proc/PID/clear_refs. Where no control group can be made, a bound on the memory that a server may ask
-# for is "prlimit --data=BYTES latchwork serve ...".
+# write /proc/PID/clear_refs. A server in a control group of 512 MiB (version 1; GROUP is a new folder below the one
+# that /proc/self/cgroup names for memory):
+#
+#   mkdir GROUP; echo 512M >GROUP/memory.limit_in_bytes
+#   sh -c 'echo $$ >GROUP/tasks; exec latchwork serve ...'
+#
+# Where no control group can be made, a bound on the memory that a server may ask for is
+# "prlimit --data=BYTES latchwork serve ...".
 set -euo pipefail
 
 generate() {
