@@ -43,7 +43,7 @@ Memory
   --NAME.key_buffer_size BYTES   one more key cache, called NAME; the other key_cache_ options in the same way
   --row_cache_size BYTES      the part of the key cache for single rows; 0 = none, -1 = as much as helps   (-1)
   --latchwork_lock_limit BYTES      row locks, before large parts of tables are locked (64M)
-  --latchwork_version_limit BYTES   old versions of rows, for snapshots; what is more goes to files (256M)
+  --latchwork_version_limit BYTES   old versions of rows, at most a 16th of memory; what is more goes to files (256M)
   --latchwork_version_file_limit BYTES   those files; beyond that the oldest snapshots are given up (16G)
   --malloc-lib LIBRARY        system, mimalloc, jemalloc, tcmalloc, or a library's path   (system)
   --use-sys-malloc=OFF        take all memory from one heap behind one mutex, as servers did before 2008

@@ -441,7 +441,7 @@ fn open_database(
     database.set_concurrency_tickets(values.unsigned("concurrency_tickets") as u32);
     database.set_lock_limit(values.unsigned("latchwork_lock_limit"));
     database.set_version_file_limit(values.unsigned("latchwork_version_file_limit"));
-    database.set_version_limit(values.unsigned("latchwork_version_limit"));
+    database.set_version_limit(sql::variables::version_bytes(&values));
     options.globals.make_caches(&database).map_err(|problem| StartError(problem.message))?;
     Ok(database)
 }

@@ -4,7 +4,7 @@ use crate::error::LockError;
 use crate::locks::{HeldLocks, Holds, LockMode, Patience, Waiter};
 use crate::status::Outcome;
 use crate::transactions::Transactions;
-use crate::versions::{Origin, Version, VersionRef};
+use crate::versions::{Left, Origin, Undecided, Version};
 use base::Stamp;
 use base::sync::Arc;
 
@@ -19,13 +19,22 @@ pub struct Transaction {
     id: u64,
     waiter: Arc<Waiter>,
     held: HeldLocks,
-    left: Vec<VersionRef>,
+    /// The versions that it has left in memory, in the order of its changes.
+    left: Vec<Left>,
+    /// How many changes it has made that have not been taken back.
+    changes: u64,
+    /// Of the versions that went to files: which of them still hold. New ones belong to the last.
+    undecided: Vec<Arc<Undecided>>,
+    /// Those that hold belong to changes before this one.
+    spilled_until: u64,
     /// The rows that have interim states, by table and key.
     interim: Vec<(u64, Box<[u8]>)>,
     /// Bytes of the versions it has left.
     left_bytes: u64,
     /// How many of them the version store knows to be of a transaction under way.
     counted_bytes: u64,
+    /// It asks whether they are too much for memory when they are so many.
+    asks_at: u64,
 }
 
 /// A transaction tells the version store about so many more bytes of versions at a time: seldom, because all
@@ -38,15 +47,20 @@ pub struct LockMark(usize);
 
 impl Transaction {
     pub(crate) fn new(shared: Arc<Transactions>, id: u64, waiter: Arc<Waiter>) -> Transaction {
+        let asks_at = shared.versions.asks_after();
         Transaction {
             shared,
             id,
             waiter,
             held: HeldLocks::default(),
             left: Vec::new(),
+            changes: 0,
+            undecided: Vec::new(),
+            spilled_until: 0,
             interim: Vec::new(),
             left_bytes: 0,
             counted_bytes: 0,
+            asks_at,
         }
     }
 
@@ -65,10 +79,28 @@ impl Transaction {
         self.waiter = waiter;
     }
 
-    /// Counts a changed row. Of transactions that wait in a circle the one that changed the fewest rows gives
-    /// way.
-    pub fn count_row_changed(&self) {
+    /// A change has been made. The versions left since the one before belong to it. Of transactions that wait
+    /// in a circle the one that changed the fewest rows gives way.
+    pub fn count_change(&mut self) {
+        self.changes += 1;
         self.waiter.set_rows_changed(self.waiter.rows_changed() + 1);
+    }
+
+    /// So many changes are left: what came after them has been undone on the pages, or has never happened.
+    /// Takes the versions back that belong to it (transactions R5, R16).
+    pub fn take_back_versions(&mut self, changes: u64) {
+        self.changes = changes;
+        while let Some(left) = self.left.pop_if(|left| left.change >= changes) {
+            // What is freed may exceed what was counted: purge may have left the row to this version alone.
+            self.left_bytes = self.left_bytes.saturating_sub(self.shared.versions.take_back(&left.version));
+        }
+        if changes < self.spilled_until {
+            self.spilled_until = changes;
+            self.undecided.iter().for_each(|undecided| undecided.keep_until(changes));
+        }
+        if self.left_bytes + COUNT_BYTES <= self.counted_bytes {
+            self.count_bytes(self.left_bytes);
+        }
     }
 
     /// Locks a key until the transaction ends. The caller holds no latch. Having the lock already, or a
@@ -138,7 +170,8 @@ impl Transaction {
 
     /// Stores what a row was (`None`: there was none) for snapshots that must not see this transaction's
     /// change. To be called before the page changes (transactions R5), with or without the page's latch.
-    /// `written_by` is the stamp of the old row. Of several changes of a row only the first leaves a version.
+    /// `written_by` is the stamp of the old row. Of several changes of a row only the first leaves a version:
+    /// the caller knows the others by the row's stamp.
     pub fn add_version(&mut self, table: u64, key: &[u8], written_by: Stamp, old: Option<Arc<[u8]>>) {
         let origin = Origin::new(written_by, false);
         self.add(table, key, Version { superseded_by: self.id, origin, old });
@@ -163,8 +196,8 @@ impl Transaction {
     fn add(&mut self, table: u64, key: &[u8], version: Version) {
         let shared = &self.shared;
         let added = shared.versions.add((table, key), version, &shared.status, || shared.live());
-        if let Some((left, bytes)) = added {
-            self.left.push(left);
+        if let Some((version, bytes)) = added {
+            self.left.push(Left { version, change: self.changes });
             self.left_bytes += bytes;
             if self.left_bytes >= self.counted_bytes + COUNT_BYTES {
                 self.count_bytes(self.left_bytes);
@@ -172,13 +205,37 @@ impl Transaction {
         }
     }
 
-    /// Takes a version back, after all this transaction's changes of the row have been undone on the page.
-    pub fn take_back_version(&mut self, table: u64, key: &[u8]) {
-        // What is freed may exceed what was counted: purge may have left the row to this version alone.
-        let freed = self.shared.versions.take_back(table, key, self.id);
-        self.left_bytes = self.left_bytes.saturating_sub(freed);
-        if self.left_bytes + COUNT_BYTES <= self.counted_bytes {
-            self.count_bytes(self.left_bytes);
+    /// Moves the versions that it has left to a file, if they are too much for memory. To be called now and
+    /// then, without latches. If that fails they stay, and it is tried again when they have grown by a
+    /// quarter.
+    #[inline]
+    pub fn spill_versions(&mut self) {
+        if self.left_bytes >= self.asks_at {
+            self.spill_if_too_much();
+        }
+    }
+
+    #[cold]
+    fn spill_if_too_much(&mut self) {
+        let uncounted = self.left_bytes.saturating_sub(self.counted_bytes);
+        let step = self.shared.versions.asks_after();
+        self.asks_at = self.left_bytes + step;
+        if !self.shared.versions.is_too_much(self.left_bytes, uncounted) {
+            return;
+        }
+        let holds = |undecided: &&Arc<Undecided>| undecided.kept() == u64::MAX;
+        if self.undecided.last().filter(holds).is_none() {
+            self.undecided.push(Arc::new(Undecided::new(self.id)));
+        }
+        let Some(undecided) = self.undecided.last() else { return };
+        match self.shared.versions.spill_undecided(&mut self.left, undecided, &self.shared.status) {
+            Ok(freed) => {
+                self.spilled_until = self.changes + 1;
+                self.left_bytes = self.left_bytes.saturating_sub(freed);
+                self.asks_at = self.left_bytes + step;
+                self.count_bytes(self.left_bytes);
+            }
+            Err(_) => self.asks_at = self.left_bytes + (self.left_bytes / 4).max(step),
         }
     }
 
@@ -207,7 +264,7 @@ impl Transaction {
     pub fn commit(mut self) -> u64 {
         let number = self.shared.status.finish(self.id, Outcome::Committed);
         let has_left = !self.left.is_empty();
-        self.shared.versions.commit(&mut self.left);
+        self.shared.versions.commit(self.left.drain(..).map(|left| left.version));
         if self.counted_bytes > 0 {
             self.count_bytes(0);
         }
@@ -221,7 +278,8 @@ impl Transaction {
     /// Ends it after all its changes have been undone on their pages: takes back its versions and its locks,
     /// and wakes the transactions that wait for it.
     pub fn roll_back(mut self) {
-        self.shared.versions.roll_back(&self.left);
+        self.take_back_versions(0);
+        self.shared.versions.runs().drop_taken_back(&self.undecided);
         if self.counted_bytes > 0 {
             self.count_bytes(0);
         }

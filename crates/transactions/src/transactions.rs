@@ -156,7 +156,13 @@ impl Transactions {
         Ok(self.needed_rows(versions, horizon, interim))
     }
 
-    /// The same of those in memory, where those of transactions under way are always.
+    /// True if what this transaction has changed is, as it was, in files: then memory does not say what the
+    /// transaction may take back.
+    pub fn has_spilled(&self, stamp: Stamp) -> bool {
+        self.versions.runs().has_undecided(stamp.0)
+    }
+
+    /// The same of those in memory. Reads no file.
     pub fn versions_in_memory_of(&self, table: u64, key: &[u8]) -> Vec<Arc<[u8]>> {
         let versions = self.versions.of((table, key));
         let interim = self.interim.of((table, key));
@@ -285,7 +291,7 @@ impl Transactions {
     /// Nothing can be written to files: gives up the snapshots that versions are kept for, the oldest first,
     /// until that is enough, or files have room again.
     fn give_up_snapshots(&self) {
-        for newest in self.versions.snapshots_with_versions(&self.live()) {
+        for newest in self.versions.snapshots_with_versions(&self.status, &self.live()) {
             if self.registry.cancel_until(newest) {
                 self.purge();
                 if !self.versions.is_over_limit() || self.spill() {

@@ -9,7 +9,8 @@
 //! that snapshot has gone. So there are never more filed versions than stored ones.
 //!
 //! What is filed and too much for memory goes to a file, a run ([`run`]), all at once. Then memory has the
-//! run's index instead of the versions and of what they are filed under.
+//! run's index instead of the versions and of what they are filed under. So does what a large transaction
+//! has left while it is under way.
 
 mod chain;
 mod run;
@@ -30,6 +31,7 @@ base::latch_class!(pub PurgeListsLatch, "versions to purge");
 
 base::latch_class!(pub VersionsLatch, "row versions");
 pub use chain::{Found, Origin, Pin, Version};
+pub use run::Undecided;
 pub use runs::{Runs, Spilled, SpilledUsage};
 use std::cmp::Ordering as Order;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +62,14 @@ pub struct VersionRef {
     table: u64,
     key: Arc<[u8]>,
     writer: u64,
+}
+
+/// A version that a transaction under way has left.
+#[derive(Debug)]
+pub struct Left {
+    pub version: VersionRef,
+    /// By which of its changes.
+    pub change: u64,
 }
 
 /// By table and key.
@@ -94,8 +104,32 @@ struct Leaving {
     left: VersionRef,
     /// The first bytes of the key, which decide most comparisons.
     head: u64,
-    filed_under: u64,
+    /// What it is filed under, or which change of its writer has left it.
+    of: u64,
 }
+
+impl Leaving {
+    fn new(left: VersionRef, of: u64) -> Leaving {
+        let mut head = [0; 8];
+        let bytes = left.key.len().min(8);
+        head[..bytes].copy_from_slice(&left.key[..bytes]);
+        Leaving { head: u64::from_be_bytes(head), left, of }
+    }
+
+    /// In the order of [`row_order`].
+    fn sort(leaving: &mut [Leaving]) {
+        leaving.sort_unstable_by(|a, b| {
+            let (a, b) = ((a.head, &a.left), (b.head, &b.left));
+            (a.1.table, a.0, &a.1.key, a.1.writer).cmp(&(b.1.table, b.0, &b.1.key, b.1.writer))
+        });
+    }
+}
+
+/// A transaction under way moves its versions to files if they take at least this part of the limit, and
+/// those of all such transactions half of it.
+const ACTIVE_SHARE: u64 = 16;
+/// How often it asks whether they do.
+const ASK_BYTES: u64 = 64 << 10;
 
 /// For so many commits after a failure nothing is written to files: there may be no snapshot to give up, and
 /// to gather what is to be written takes time.
@@ -169,11 +203,11 @@ impl VersionStore {
             let has_runs = self.runs.is_any();
             check()?;
             let chain = tables.get(&table).and_then(|rows| rows.get(key));
-            (chain.map_or(Sought::Unless(Found::Newest), |chain| chain.find(sees)), has_runs)
+            (chain.map_or(Sought::Unless(Found::Newest), |chain| chain.find(&sees)), has_runs)
         };
         match sought {
             Sought::Unless(otherwise) if has_runs => {
-                let runs = self.runs.in_interval(Interval { from: number, to: number + 1 });
+                let runs = self.runs.with(|run| run.may_have((number, (table, key)), &sees));
                 check()?;
                 Ok(Spilled::among(runs, (table, key), otherwise))
             }
@@ -198,7 +232,7 @@ impl VersionStore {
         if !self.runs.is_any() {
             return Ok(rows);
         }
-        for run in self.runs.in_interval(Interval { from: horizon, to: u64::MAX }) {
+        for run in self.runs.with(|run| run.reaches(horizon)) {
             run.versions_of(row, |record| {
                 rows.extend(record.old.map(|old| (record.superseded_by, old.into())));
                 None::<()>
@@ -231,23 +265,16 @@ impl VersionStore {
         (freed, result)
     }
 
-    /// Removes the version of a row that `writer` left, for its change has been undone on the page. Gives the
-    /// bytes freed.
-    pub fn take_back(&self, table: u64, key: &[u8], writer: u64) -> u64 {
-        self.shrink(table, key, |chain| (chain.take_back(writer), ())).0
-    }
-
-    /// Removes all that a transaction left, after its changes have been undone on their pages.
-    pub fn roll_back(&self, left: &[VersionRef]) {
-        for left in left {
-            self.take_back(left.table, &left.key, left.writer);
-        }
+    /// Removes a version: its change has been undone on the page, or it has gone to a file. Gives the bytes
+    /// freed.
+    pub fn take_back(&self, left: &VersionRef) -> u64 {
+        self.shrink(left.table, &left.key, |chain| (chain.take_back(left.writer), ())).0
     }
 
     /// Leaves the versions of a committed transaction to purge.
-    pub fn commit(&self, left: &mut Vec<VersionRef>) {
-        if !left.is_empty() {
-            self.incoming.lock().append(left);
+    pub fn commit(&self, left: impl ExactSizeIterator<Item = VersionRef>) {
+        if left.len() > 0 {
+            self.incoming.lock().extend(left);
         }
     }
 
@@ -274,9 +301,9 @@ impl VersionStore {
                 None => {}
             }
         }
-        self.commit(&mut too_new);
+        self.commit(too_new.into_iter());
         drop(filed);
-        if self.runs.purge(&live) {
+        if self.runs.purge(status, &live) {
             // There is room again.
             // ORDER: Relaxed: when to try again is nobody's but the trying thread's.
             self.full_until.store(0, Relaxed);
@@ -293,27 +320,18 @@ impl VersionStore {
         let filed = std::mem::take(&mut *self.filed.lock());
         let mut leaving: Vec<Leaving> = Vec::new();
         for (filed_under, left) in filed {
-            leaving.extend(left.into_iter().map(|left| {
-                let mut head = [0; 8];
-                let bytes = left.key.len().min(8);
-                head[..bytes].copy_from_slice(&left.key[..bytes]);
-                Leaving { head: u64::from_be_bytes(head), left, filed_under }
-            }));
+            leaving.extend(left.into_iter().map(|left| Leaving::new(left, filed_under)));
         }
-        leaving.sort_unstable_by(|a, b| {
-            let (a, b) = ((a.head, &a.left), (b.head, &b.left));
-            (a.1.table, a.0, &a.1.key, a.1.writer).cmp(&(b.1.table, b.0, &b.1.key, b.1.writer))
-        });
-        let written = self.write_run(&mut leaving, status);
+        let written = self.write_run(&mut leaving, None, status);
         if written.is_ok() {
             // The run is listed: now they may leave memory (transactions R14).
             for Leaving { left, .. } in &leaving {
-                self.take_back(left.table, &left.key, left.writer);
+                self.take_back(left);
             }
         } else {
             let mut filed = self.filed.lock();
-            for Leaving { left, filed_under, .. } in leaving {
-                filed.entry(filed_under).or_default().push(left);
+            for Leaving { left, of, .. } in leaving {
+                filed.entry(of).or_default().push(left);
             }
             // ORDER: Relaxed: as in `purge`.
             self.full_until.store(clock + FULL_COMMITS, Relaxed);
@@ -321,22 +339,68 @@ impl VersionStore {
         written.is_ok()
     }
 
+    /// Moves what a transaction under way has left to a file. Gives the bytes freed. If that cannot be done,
+    /// `left` stays as it is.
+    pub fn spill_undecided(
+        &self,
+        left: &mut Vec<Left>,
+        undecided: &Arc<Undecided>,
+        status: &StatusTable,
+    ) -> io::Result<u64> {
+        let mut leaving: Vec<Leaving> =
+            left.drain(..).map(|Left { version, change }| Leaving::new(version, change)).collect();
+        let written = self.write_run(&mut leaving, Some(undecided.clone()), status);
+        match written {
+            // As in `spill`.
+            Ok(()) => Ok(leaving.iter().map(|leaving| self.take_back(&leaving.left)).sum()),
+            Err(error) => {
+                leaving.sort_unstable_by_key(|leaving| leaving.of);
+                left.extend(
+                    leaving.into_iter().map(|Leaving { left, of, .. }| Left { version: left, change: of }),
+                );
+                Err(error)
+            }
+        }
+    }
+
+    /// A transaction under way asks [`VersionStore::is_too_much`] whenever it has left so many bytes more.
+    pub fn asks_after(&self) -> u64 {
+        ASK_BYTES.min(self.limit() / ACTIVE_SHARE)
+    }
+
+    /// True if a transaction that has left so many bytes, `uncounted` of them not yet told by
+    /// [`VersionStore::count_active`], is to move them to a file.
+    pub fn is_too_much(&self, left_bytes: u64, uncounted: u64) -> bool {
+        let limit = self.limit();
+        // ORDER: Relaxed: as in `is_over_limit`.
+        left_bytes > limit / ACTIVE_SHARE && self.active_bytes.load(Relaxed) + uncounted > limit / 2
+    }
+
     /// Writes versions to a file and lists it. Those that are there no more are taken from `leaving`.
-    fn write_run(&self, leaving: &mut Vec<Leaving>, status: &StatusTable) -> io::Result<()> {
+    fn write_run(
+        &self,
+        leaving: &mut Vec<Leaving>,
+        undecided: Option<Arc<Undecided>>,
+        status: &StatusTable,
+    ) -> io::Result<()> {
+        Leaving::sort(leaving);
         leaving.dedup_by(|a, b| a.left == b.left);
         if leaving.is_empty() {
             return Ok(());
         }
-        let mut writer = self.runs.writer(0)?;
+        let is_undecided = undecided.is_some();
+        let mut writer = self.runs.writer(0, undecided)?;
         let mut failed = None;
-        leaving.retain(|Leaving { left, .. }| {
+        leaving.retain(|Leaving { left, of, .. }| {
             let VersionRef { table, key, writer: superseded_by } = left;
             let Some(version) = self.version(*table, key, *superseded_by) else { return false };
             if failed.is_none() {
                 let Version { origin, old, .. } = &version;
                 let (table, superseded_by) = (*table, *superseded_by);
                 let interval = interval_of(status, superseded_by, *origin);
-                let record = Record { table, key, superseded_by, origin: *origin, old: old.as_deref() };
+                let change = if is_undecided { *of } else { 0 };
+                let (origin, old) = (*origin, old.as_deref());
+                let record = Record { table, key, superseded_by, origin, change, old };
                 failed = writer.push(&record, interval).err();
             }
             true
@@ -380,10 +444,13 @@ impl VersionStore {
 
     /// The snapshots that what is kept is needed by, ascending: of what is in memory those that purge found
     /// to be the newest that need some of it, of what is in files all.
-    pub fn snapshots_with_versions(&self, live: &Live) -> Vec<u64> {
+    pub fn snapshots_with_versions(&self, status: &StatusTable, live: &Live) -> Vec<u64> {
         let mut numbers: BTreeSet<u64> = self.filed.lock().keys().copied().collect();
-        for run in &*self.runs.list() {
-            numbers.extend(live.all_needed_in(run.interval.from, run.interval.to));
+        let of_runs = self.runs.list();
+        let intervals = of_runs.iter().map(|run| run.interval(|id| end_of(status, id)));
+        // What a transaction under way has left stays whatever is given up.
+        for Interval { from, to } in intervals.filter(|interval| interval.to < u64::MAX) {
+            numbers.extend(live.all_needed_in(from, to));
         }
         numbers.into_iter().collect()
     }

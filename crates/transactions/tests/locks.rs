@@ -111,7 +111,7 @@ fn of_two_who_upgrade_the_same_lock_one_gives_way() {
     let [(_a, mut a), (_b, mut b)] = [0; 2].map(|_| begin(&transactions));
     lock(&mut a, b"k", Shared).unwrap();
     lock(&mut b, b"k", Shared).unwrap();
-    b.count_row_changed();
+    b.count_change();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let result = lock(&mut a, b"k", Exclusive);
@@ -163,7 +163,7 @@ fn a_circle_through_a_row_stamp_and_a_lock_is_found() {
     let [(_a, mut a), (_b, mut b)] = [0; 2].map(|_| begin(&transactions));
     lock(&mut a, b"k", Exclusive).unwrap();
     let stamp = b.id();
-    a.count_row_changed();
+    a.count_change();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let result = a.wait_for_end(stamp, 1, b"row", LockMode::Exclusive, Patience::Endless);

@@ -14,8 +14,8 @@ use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, Mutex, find_fault, shuttle, thread};
 use files::Files;
 use latchwork_transactions::{
-    Config, DEFINITIONS, Found, LockError, LockMode, LockUsage, Patience, SnapshotTooOld, Transactions,
-    VersionFiles, View,
+    Config, DEFINITIONS, Found, LockError, LockMode, LockUsage, Patience, SnapshotTooOld, Transaction,
+    Transactions, VersionFiles, View,
 };
 
 const TABLE: u64 = 1;
@@ -269,6 +269,117 @@ fn a_snapshot_that_is_cancelled_while_its_versions_are_in_files_finds_the_truth_
         join([writer]);
         assert_eq!(page.read(view), Err(SnapshotTooOld));
         assert_eq!((transactions.version_bytes(), transactions.usage().spilled.files), (0, 0));
+    });
+}
+
+/// Changes a row whose page nobody looks at, and then the page, and both go to files of their own.
+fn change_and_spill(page: &Page, transaction: &mut Transaction) {
+    transaction.add_version(TABLE, b"j", Stamp(0), Some(KEY.into()));
+    transaction.count_change();
+    transaction.spill_versions();
+    let before = page.0.load(SeqCst);
+    transaction.add_version(TABLE, KEY, Stamp(before), Some(before.to_le_bytes()[..].into()));
+    page.0.store(transaction.id().0, SeqCst);
+    transaction.count_change();
+    transaction.spill_versions();
+}
+
+#[test]
+fn what_a_transaction_under_way_leaves_in_files_holds_until_it_is_taken_back() {
+    [true, false].map(|commits| {
+        explore(3, move || {
+            let transactions = spilling();
+            let page = Arc::new(Page::default());
+            let [mut old, mut young] = [(); 2].map(|()| transactions.session());
+            old.open();
+            let writing = page.clone();
+            let writer = spawn(&transactions, move |transactions| {
+                let mut session = transactions.session();
+                let mut transaction = session.begin().unwrap();
+                change_and_spill(&writing, &mut transaction);
+                writing.0.store(0, SeqCst);
+                transaction.take_back_versions(1);
+                // The row is free.
+                (0..2).for_each(|_| writing.update(&transactions, true));
+                if commits {
+                    transaction.commit();
+                } else {
+                    transaction.roll_back();
+                }
+            });
+            let purger = spawn(&transactions, |transactions| {
+                (0..2).for_each(|_| {
+                    transactions.merge_version_files(|| true);
+                    transactions.purge();
+                });
+            });
+            let value = page.read(young.open());
+            assert_eq!(page.read(old.view().unwrap()), Ok(0));
+            assert_eq!(page.read(young.view().unwrap()), value, "a snapshot changed");
+            join([writer, purger]);
+            assert_eq!(page.read(old.view().unwrap()), Ok(0));
+            assert_eq!(page.read(young.view().unwrap()), value, "a snapshot changed");
+            drop((old, young));
+            transactions.purge();
+            assert_eq!((transactions.version_bytes(), transactions.usage().spilled.files), (0, 0));
+        })
+    });
+}
+
+#[test]
+fn a_transaction_ends_while_what_it_has_left_in_files_is_merged() {
+    [true, false].map(|commits| {
+        explore(3, move || {
+            let transactions = spilling();
+            let page = Arc::new(Page::default());
+            let [mut old, mut young] = [(); 2].map(|()| transactions.session());
+            old.open();
+            let writing = page.clone();
+            let writer = spawn(&transactions, move |transactions| {
+                let mut session = transactions.session();
+                let mut transaction = session.begin().unwrap();
+                change_and_spill(&writing, &mut transaction);
+                if commits {
+                    transaction.commit();
+                } else {
+                    writing.0.store(0, SeqCst);
+                    transaction.take_back_versions(1);
+                    transaction.roll_back();
+                }
+            });
+            let merger = spawn(&transactions, |transactions| transactions.merge_version_files(|| true));
+            let value = page.read(young.open());
+            assert_eq!(page.read(old.view().unwrap()), Ok(0));
+            join([writer, merger]);
+            assert_eq!(page.read(old.view().unwrap()), Ok(0));
+            assert_eq!(page.read(young.view().unwrap()), value, "a snapshot changed");
+            drop((old, young));
+            transactions.purge();
+            assert_eq!((transactions.version_bytes(), transactions.usage().spilled.files), (0, 0));
+        })
+    });
+}
+
+/// The versions leave the files before the page is what it was.
+#[test]
+#[should_panic(expected = "a version is missing")]
+fn canary_versions_in_files_that_are_taken_back_too_early() {
+    find_fault(|| {
+        let transactions = spilling();
+        let page = Arc::new(Page::default());
+        let mut reader = transactions.session();
+        reader.open();
+        let writing = page.clone();
+        let writer = spawn(&transactions, move |transactions| {
+            let mut session = transactions.session();
+            let mut transaction = session.begin().unwrap();
+            change_and_spill(&writing, &mut transaction);
+            transaction.take_back_versions(1);
+            writing.0.store(0, SeqCst);
+            transaction.roll_back();
+        });
+        assert_eq!(page.read(reader.view().unwrap()), Ok(0));
+        join([writer]);
     });
 }
 

@@ -5,8 +5,9 @@ mod files;
 
 use base::Stamp;
 use files::{Device, Files};
-use latchwork_transactions::{Config, Found, SnapshotTooOld, Transactions, View};
+use latchwork_transactions::{Config, Found, SnapshotTooOld, Transaction, Transactions, View};
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 const TABLE: u64 = 7;
@@ -131,7 +132,7 @@ fn a_row_that_is_changed_again_and_again_is_in_files_once() {
 }
 
 #[test]
-fn versions_of_transactions_under_way_stay_in_memory() {
+fn what_transactions_under_way_have_left_is_not_spilled_by_others() {
     let (transactions, _) = with_files(LIMIT);
     let mut reader = transactions.session();
     reader.open();
@@ -139,6 +140,7 @@ fn versions_of_transactions_under_way_stay_in_memory() {
     let mut large = session.begin().unwrap();
     for key in 0..1_000_u64 {
         large.add_version(TABLE, &key.to_le_bytes(), Stamp(0), Some(CELL[..].into()));
+        large.count_change();
     }
     (2_000..2_400).for_each(|key| {
         update(&transactions, key, Stamp(0), &CELL);
@@ -146,14 +148,105 @@ fn versions_of_transactions_under_way_stay_in_memory() {
     transactions.set_version_limit(0);
     assert_eq!(transactions.usage().spilled.versions, 400);
     assert!(transactions.version_bytes() > 1_000_000);
-    large.take_back_version(TABLE, &3_u64.to_le_bytes());
-    assert_eq!(find(reader.view().unwrap(), 3).unwrap(), Ok(Found::Newest));
-    assert_eq!(find(reader.view().unwrap(), 4).unwrap(), row(&CELL));
+    large.take_back_versions(4);
+    assert_eq!(find(reader.view().unwrap(), 4).unwrap(), Ok(Found::Newest));
+    assert_eq!(find(reader.view().unwrap(), 3).unwrap(), row(&CELL));
     large.roll_back();
     for key in 0..1_000 {
         assert_eq!(find(reader.view().unwrap(), key).unwrap(), Ok(Found::Newest));
     }
     assert_eq!(find(reader.view().unwrap(), 2_001).unwrap(), row(&CELL));
+}
+
+/// Changes rows, as the engine asks: a look at the limit before each.
+fn change(transaction: &mut Transaction, keys: Range<u64>, before: Stamp, cell: &[u8]) {
+    for key in keys {
+        transaction.spill_versions();
+        transaction.add_version(TABLE, &key.to_le_bytes(), before, Some(cell.into()));
+        transaction.count_change();
+    }
+}
+
+#[test]
+fn a_large_transaction_takes_little_memory_while_it_is_under_way() {
+    let (transactions, _) = with_files(LIMIT);
+    transactions.set_version_file_limit(0);
+    let [mut old, mut session, mut young] = [(); 3].map(|()| transactions.session());
+    old.open();
+    let mut large = session.begin().unwrap();
+    change(&mut large, 0..5_000, Stamp(0), &CELL);
+    let usage = transactions.usage();
+    assert!(transactions.version_bytes() < LIMIT + 100_000, "{usage:?}");
+    assert!(usage.spilled.versions > 4_000, "{usage:?}");
+    assert!(transactions.has_spilled(large.id()) && !transactions.has_spilled(Stamp(0)));
+    transactions.merge_version_files(|| true);
+    assert!(transactions.usage().spilled.files < usage.spilled.files);
+    // Taken back to a savepoint, and gone on from there with other rows.
+    large.take_back_versions(1_000);
+    let before = update(&transactions, 2_000, Stamp(0), &CELL);
+    young.open();
+    change(&mut large, 2_000..2_001, before, &[3; 1000]);
+    change(&mut large, 6_000..9_000, Stamp(0), &[2; 1000]);
+    transactions.merge_version_files(|| true);
+    let look = || {
+        for (key, expected) in [(0, row(&CELL)), (999, row(&CELL)), (8_999, row(&[2; 1000]))] {
+            assert_eq!(find(old.view().unwrap(), key).unwrap(), expected, "{key}");
+            assert_eq!(find(young.view().unwrap(), key).unwrap(), expected, "{key}");
+        }
+        for key in [1_000, 1_999, 2_001, 4_999] {
+            assert_eq!(find(old.view().unwrap(), key).unwrap(), Ok(Found::Newest), "{key}");
+        }
+        assert_eq!(find(old.view().unwrap(), 2_000).unwrap(), row(&CELL));
+        assert_eq!(find(young.view().unwrap(), 2_000).unwrap(), row(&[3; 1000]));
+        assert_eq!(transactions.versions_of(TABLE, &2_000_u64.to_le_bytes()).unwrap().len(), 2);
+    };
+    look();
+    transactions.purge();
+    look();
+    large.commit();
+    transactions.purge();
+    transactions.merge_version_files(|| true);
+    look();
+    drop((old, young));
+    transactions.purge();
+    let usage = transactions.usage();
+    assert_eq!((usage.version_bytes, usage.spilled.files), (0, 0));
+}
+
+#[test]
+fn a_large_transaction_that_rolls_back_leaves_no_file() {
+    let (transactions, _) = with_files(LIMIT);
+    let [mut reader, mut session] = [(); 2].map(|()| transactions.session());
+    reader.open();
+    let mut large = session.begin().unwrap();
+    change(&mut large, 0..2_000, Stamp(0), &CELL);
+    assert!(transactions.usage().spilled.files > 0);
+    for kept in (0..2_000).rev() {
+        assert_eq!(find(reader.view().unwrap(), kept).unwrap(), row(&CELL), "not undone yet");
+        large.take_back_versions(kept);
+        assert_eq!(find(reader.view().unwrap(), kept).unwrap(), Ok(Found::Newest), "undone");
+    }
+    large.roll_back();
+    assert_eq!(transactions.usage().spilled.files, 0);
+    assert_eq!(transactions.version_bytes(), 0);
+}
+
+#[test]
+fn a_large_transaction_goes_on_in_memory_if_the_device_is_full() {
+    let (transactions, device) = with_files(LIMIT);
+    device.is_full_from(3);
+    let [mut reader, mut session] = [(); 2].map(|()| transactions.session());
+    reader.open();
+    let mut large = session.begin().unwrap();
+    change(&mut large, 0..2_000, Stamp(0), &CELL);
+    assert!(transactions.version_bytes() > 1_500_000);
+    large.take_back_versions(1_500);
+    for key in 0..2_000 {
+        let expected = if key < 1_500 { row(&CELL) } else { Ok(Found::Newest) };
+        assert_eq!(find(reader.view().unwrap(), key).unwrap(), expected, "{key}");
+    }
+    large.roll_back();
+    assert_eq!((transactions.version_bytes(), transactions.usage().spilled.files), (0, 0));
 }
 
 #[test]

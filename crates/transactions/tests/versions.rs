@@ -63,6 +63,13 @@ enum Step {
     },
     Commit(usize),
     RollBack(usize),
+    /// A transaction takes its newest changes back, but for so many.
+    GoBack {
+        writer: usize,
+        keep: usize,
+    },
+    /// What a transaction under way has left goes to a file.
+    SpillUnderWay(usize),
     Open(usize),
     Close(usize),
     Purge,
@@ -77,6 +84,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(writer, key, delete)| Step::Change { writer, key, delete }),
         6 => (0..3_usize).prop_map(Step::Commit),
         1 => (0..3_usize).prop_map(Step::RollBack),
+        2 => (0..3_usize, 0..6_usize).prop_map(|(writer, keep)| Step::GoBack { writer, keep }),
+        3 => (0..3_usize).prop_map(Step::SpillUnderWay),
         3 => (0..4_usize).prop_map(Step::Open),
         2 => (0..4_usize).prop_map(Step::Close),
         2 => Just(Step::Purge),
@@ -88,12 +97,12 @@ fn step() -> impl Strategy<Value = Step> {
 struct Writer {
     session: Session,
     transaction: Option<Transaction>,
-    /// Pages as they were before this transaction.
-    undo: BTreeMap<usize, Row>,
+    /// What it has changed, oldest first, and what the pages were before.
+    undo: Vec<(usize, Row)>,
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2_048, ..ProptestConfig::default() })]
 
     #[test]
     fn every_snapshot_finds_each_row_as_it_was_and_nothing_stays_behind(
@@ -104,12 +113,13 @@ proptest! {
         let transactions = Transactions::new(&Config {
             chunk_ids: 1 << chunk_bits,
             version_files: Some(Arc::new(Files::default())),
+            version_limit_bytes: if has_files { 0 } else { 1 << 30 },
             ..Config::default()
         });
         let mut pages = [Row::default(); KEYS];
         let mut committed = [None; KEYS];
         let mut writers: Vec<Writer> = (0..3)
-            .map(|_| Writer { session: transactions.session(), transaction: None, undo: BTreeMap::new() })
+            .map(|_| Writer { session: transactions.session(), transaction: None, undo: Vec::new() })
             .collect();
         let mut readers: Vec<Session> = (0..4).map(|_| transactions.session()).collect();
         let mut expected: BTreeMap<usize, [Option<u64>; KEYS]> = BTreeMap::new();
@@ -123,7 +133,7 @@ proptest! {
                         continue;
                     }
                     let transaction = transaction.get_or_insert_with(|| session.begin().unwrap());
-                    undo.entry(n).or_insert(*page);
+                    undo.push((n, *page));
                     let is_own_insert = page.inserted && page.stamp == transaction.id().0;
                     let was_inserted = page.inserted;
                     page.inserted = page.stamp == 0 || is_own_insert;
@@ -135,22 +145,41 @@ proptest! {
                     }
                     page.stamp = transaction.id().0;
                     page.content = (!delete).then_some(content as u64);
-                    transaction.count_row_changed();
+                    transaction.count_change();
                 }
                 Step::Commit(n) => {
                     if let Some(transaction) = writers[n].transaction.take() {
-                        for n in std::mem::take(&mut writers[n].undo).keys() {
-                            committed[*n] = pages[*n].content;
+                        for (n, _) in std::mem::take(&mut writers[n].undo) {
+                            committed[n] = pages[n].content;
                         }
                         transaction.commit();
                     }
                 }
                 Step::RollBack(n) => {
                     if let Some(transaction) = writers[n].transaction.take() {
-                        for (n, row) in std::mem::take(&mut writers[n].undo) {
+                        for (n, row) in std::mem::take(&mut writers[n].undo).into_iter().rev() {
                             pages[n] = row;
                         }
                         transaction.roll_back();
+                    }
+                }
+                Step::GoBack { writer, keep } => {
+                    let Writer { transaction: Some(transaction), undo, .. } = &mut writers[writer] else {
+                        continue;
+                    };
+                    while undo.len() > keep {
+                        let (n, row) = undo.pop().unwrap();
+                        pages[n] = row;
+                        for (reader, expected) in &expected {
+                            let read = read(readers[*reader].view().unwrap(), n, pages[n]);
+                            prop_assert_eq!(read, Ok(expected[n]), "restored, reader {} row {}", reader, n);
+                        }
+                        transaction.take_back_versions(undo.len() as u64);
+                    }
+                }
+                Step::SpillUnderWay(n) => {
+                    if has_files && let Some(transaction) = &mut writers[n].transaction {
+                        transaction.spill_versions();
                     }
                 }
                 Step::Open(n) => {
@@ -162,10 +191,7 @@ proptest! {
                     expected.remove(&n);
                 }
                 Step::Purge => transactions.purge(),
-                Step::Spill if has_files => {
-                    transactions.set_version_limit(0);
-                    transactions.set_version_limit(1 << 30);
-                }
+                Step::Spill if has_files => transactions.set_version_limit(0),
                 Step::Spill => {}
                 Step::Merge => transactions.merge_version_files(|| true),
             }
@@ -183,7 +209,8 @@ proptest! {
         }
         readers.clear();
         transactions.purge();
-        prop_assert_eq!(transactions.version_bytes(), 0);
+        let usage = transactions.usage();
+        prop_assert_eq!((usage.version_bytes, usage.spilled.files), (0, 0));
     }
 }
 
@@ -273,7 +300,7 @@ fn versions_that_were_taken_back_do_not_count_as_left() {
     let mut undecided = session.begin().unwrap();
     for n in 0..1_000_u64 {
         undecided.add_version(TABLE, &n.to_le_bytes(), Stamp(0), Some([1; 1000][..].into()));
-        undecided.take_back_version(TABLE, &n.to_le_bytes());
+        undecided.take_back_versions(0);
     }
     for n in 2_000..2_300_u64 {
         update(&transactions, &n.to_le_bytes(), Stamp(0), &[2; 1000]);
@@ -318,12 +345,12 @@ fn a_rollback_takes_its_versions_back_at_once() {
     let mut transaction = session.begin().unwrap();
     for n in 0..10_u8 {
         transaction.add_version(TABLE, &[n], Stamp(0), Some(b"cell"[..].into()));
-        transaction.add_version(TABLE, &[n], transaction.id(), Some(b"again"[..].into()));
+        transaction.count_change();
     }
-    transaction.take_back_version(TABLE, &[3]);
+    transaction.take_back_versions(9);
     let mut reader = transactions.session();
-    assert_eq!(reader.open().find_version(TABLE, &[3]), Ok(Found::Newest));
-    assert_eq!(reader.open().find_version(TABLE, &[4]), Ok(Found::Row(b"cell"[..].into())));
+    assert_eq!(reader.open().find_version(TABLE, &[9]), Ok(Found::Newest));
+    assert_eq!(reader.open().find_version(TABLE, &[8]), Ok(Found::Row(b"cell"[..].into())));
     transaction.roll_back();
     assert_eq!(transactions.version_bytes(), 0);
 }

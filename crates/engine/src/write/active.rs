@@ -141,8 +141,10 @@ impl Active {
     /// it is until the transaction has ended: the transaction holds a shared lock on the table's id, and a
     /// change of the definition needs the exclusive one.
     ///
-    /// What takes too much memory of its changes goes to a file here, while no latch is held.
+    /// What takes too much memory of its changes, and of what the rows were, goes to files here, while no
+    /// latch is held.
     pub(crate) fn enlist(&mut self, core: &WriteCore, table: &Table) -> Result<Enlistment> {
+        self.transaction.spill_versions();
         let mut changes = self.undo.lock();
         changes.list.spill(&core.scratch);
         if let Some(known) = changes.tables.iter().rposition(|known| known.table.id() == table.id()) {
@@ -223,7 +225,7 @@ impl Active {
         if let Some(table) = garbage_of {
             changes.tables[table.index()].table.add_garbage(1);
         }
-        self.transaction.count_row_changed();
+        self.transaction.count_change();
         Ok(())
     }
 
@@ -260,12 +262,9 @@ impl Active {
             if change.leaves_garbage {
                 table.remove_garbage(1);
             }
-            let file = u64::from(file.0);
-            if change.has_version {
-                self.transaction.take_back_version(file, &change.key);
-            }
+            self.transaction.take_back_versions(changes.list.len() as u64);
             if let Some(old) = &change.old {
-                self.transaction.take_back_interim(file, &change.key, old);
+                self.transaction.take_back_interim(u64::from(file.0), &change.key, old);
             }
         }
         Ok(())
@@ -301,8 +300,11 @@ impl Active {
     /// transaction changes nothing more until [`Active::settle`] has taken it back.
     pub(crate) fn take_back(&mut self, core: &WriteCore, mark: Mark) -> Result<()> {
         let mark = self.pending.map_or(mark, |pending| pending.min(mark));
-        if self.mark() <= mark {
+        let reached = self.mark();
+        if reached <= mark {
             self.pending = None;
+            // What a change that could not be logged has left.
+            self.transaction.take_back_versions(reached.0 as u64);
             return Ok(());
         }
         while self.take_back_some(core, mark, UNDONE_AT_ONCE)? {}
@@ -397,6 +399,7 @@ impl Active {
             changes.restore(change);
             return Err(error);
         }
+        self.transaction.take_back_versions(changes.list.len() as u64);
         let from = changes.from;
         drop(changes);
         if let What::Row(change) = change.what
@@ -571,14 +574,14 @@ impl Active {
         tables: &[Option<Arc<Table>>],
         change: Change,
     ) -> Result<()> {
-        let (table, mut what) = match &tables[change.table.index()] {
+        let (table, what) = match &tables[change.table.index()] {
             Some(table) => (self.enlist(core, table)?, change.what),
             // The log counts those that are gone, too.
             None => (Enlistment(0), What::Inserted(KeyList::default())),
         };
         let stamp = self.stamp();
         let mut changes = self.undo.lock();
-        if let What::Row(change) = &mut what
+        if let What::Row(change) = &what
             && let Some(old) = &change.old
             && let Some((header, _)) = split_cell(old)
             && !change.in_place
@@ -587,10 +590,8 @@ impl Active {
             if header.stamp() != stamp {
                 let version = (!header.is_deleted()).then(|| old.clone());
                 add_version(&mut self.transaction, file, &change.key, header, version);
-                change.has_version = true;
             } else if header.is_in_place() {
                 add_version_in_place(&mut self.transaction, file, &change.key, old);
-                change.has_version = true;
             }
         }
         let change = Change { table, ..Change::logged(what) };
@@ -598,6 +599,9 @@ impl Active {
             changes.tables[table.index()].table.add_garbage(1);
         }
         changes.restore(change);
+        drop(changes);
+        self.transaction.count_change();
+        self.transaction.spill_versions();
         Ok(())
     }
 }

@@ -7,8 +7,7 @@
 //! inserted:  flags u32 | table u32 | undo bytes u32 | keys u32 | bytes u32 | ends keys x u32 | bytes
 //! ```
 //!
-//! Flag 1: a row; 2: it has an old cell; 4: it has left a version; 8: a chain; 16: garbage; 32: it is seen in
-//! place.
+//! Flag 1: a row; 2: it has an old cell; 4: a chain; 8: garbage; 16: it is seen in place.
 
 use super::scratch::{BLOCK_BYTES, Piece, Place, Scratch, changed};
 use super::undo::{Change, Enlistment, RowChange, What};
@@ -26,10 +25,9 @@ const CHANGE_OVERHEAD: u64 = 128;
 const HEADER_BYTES: usize = 20;
 const ROW: u32 = 1;
 const HAS_OLD: u32 = 2;
-const VERSIONED: u32 = 4;
-const LEAVES_CHAIN: u32 = 8;
-const LEAVES_GARBAGE: u32 = 16;
-const IN_PLACE: u32 = 32;
+const LEAVES_CHAIN: u32 = 4;
+const LEAVES_GARBAGE: u32 = 8;
+const IN_PLACE: u32 = 16;
 
 #[derive(Default, Debug)]
 pub(crate) struct ChangeList {
@@ -236,11 +234,10 @@ fn write(change: &Change, out: &mut Vec<u8>) {
         }
     };
     match &change.what {
-        What::Row(RowChange { key, old, has_version, in_place, leaves_chain, leaves_garbage }) => {
+        What::Row(RowChange { key, old, in_place, leaves_chain, leaves_garbage }) => {
             let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
             let flags = ROW
                 | flag(old.is_some(), HAS_OLD)
-                | flag(*has_version, VERSIONED)
                 | flag(*in_place, IN_PLACE)
                 | flag(*leaves_chain, LEAVES_CHAIN)
                 | flag(*leaves_garbage, LEAVES_GARBAGE);
@@ -270,7 +267,6 @@ fn read(rest: &mut &[u8]) -> Option<Change> {
         let row = RowChange {
             key: key.into(),
             old: (flags & HAS_OLD != 0).then(|| Arc::from(old)),
-            has_version: flags & VERSIONED != 0,
             in_place: flags & IN_PLACE != 0,
             leaves_chain: flags & LEAVES_CHAIN != 0,
             leaves_garbage: flags & LEAVES_GARBAGE != 0,
@@ -304,7 +300,6 @@ mod tests {
             What::Row(RowChange {
                 key: key.into(),
                 old: (random.below(4) > 0).then(|| old.into()),
-                has_version: random.below(2) == 0,
                 in_place: random.below(2) == 0,
                 leaves_chain: random.below(4) == 0,
                 leaves_garbage: random.below(2) == 0,

@@ -180,7 +180,6 @@ fn decode(kind: u8, payload: &[u8]) -> Option<Record> {
             let change = RowChange {
                 key: key.into(),
                 old: (flags & FLAG_OLD != 0).then(|| Arc::from(old)),
-                has_version: false,
                 in_place: flags & FLAG_IN_PLACE != 0,
                 leaves_chain: flags & FLAG_CHAIN != 0,
                 // Perhaps: the record comes before the row's index entries are looked at.

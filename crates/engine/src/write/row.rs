@@ -293,14 +293,11 @@ impl Table {
                 // A snapshot that sees the deletion and not this insert must find that there was no row.
                 active.add_version(file, key, *old, None);
             }
-            let is_in_place = old.as_ref().is_some_and(|(header, _)| header.is_in_place());
-            let has_version = old.is_some() && !is_own || is_in_place;
             let was_there = old.is_some();
             let leaves_chain = old.as_ref().is_some_and(|(header, _)| header.is_overflow());
             let change = RowChange {
                 key: key.into(),
                 old: old.map(|(_, cell)| cell),
-                has_version,
                 in_place: false,
                 leaves_chain,
                 leaves_garbage: was_there,
@@ -396,22 +393,14 @@ impl Table {
         let OldRow { key, header, cell } = old;
         let is_deletion = matches!(next, Next::Deleted { .. });
         let in_place = next == Next::Deleted { in_place: true };
-        let has_version = header.stamp() != active.stamp() && !in_place;
-        if has_version {
+        if header.stamp() != active.stamp() && !in_place {
             let file = u64::from(state.space.file_id().0);
             active.add_version(file, key, header, Some(cell.clone()));
         }
         // A deleted row keeps its image.
         let leaves_chain = header.is_overflow() && !is_deletion;
         let leaves_garbage = is_deletion;
-        let change = RowChange {
-            key: key.into(),
-            old: Some(cell),
-            has_version,
-            in_place,
-            leaves_chain,
-            leaves_garbage,
-        };
+        let change = RowChange { key: key.into(), old: Some(cell), in_place, leaves_chain, leaves_garbage };
         let new_bytes = match next {
             Next::Deleted { .. } => 0,
             Next::Changed { bytes } => bytes,
@@ -594,6 +583,7 @@ impl Table {
                 if header.stamp() != active.stamp() && core.transactions.is_active(header.stamp()) {
                     // Whatever its transaction does next, it may take back.
                     let mut may_be_like = has_parts_now;
+                    may_be_like |= core.transactions.has_spilled(header.stamp());
                     for version in core.transactions.versions_in_memory_of(file, other) {
                         may_be_like |= has_parts(&version)?;
                     }
@@ -656,11 +646,8 @@ impl Table {
         match what {
             What::Row(change) => {
                 self.restore(state, transaction.id(), &change.key, change.old.as_ref(), Restore::Any)?;
-                let file = u64::from(state.space.file_id().0);
-                if change.has_version {
-                    transaction.take_back_version(file, &change.key);
-                }
                 if let Some(old) = &change.old {
+                    let file = u64::from(state.space.file_id().0);
                     transaction.take_back_interim(file, &change.key, old);
                 }
                 if change.leaves_garbage {

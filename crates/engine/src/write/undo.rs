@@ -260,8 +260,6 @@ pub(crate) struct RowChange {
     pub key: Box<[u8]>,
     /// The cell that was in the leaf; `None`: there was none.
     pub old: Option<Arc<[u8]>>,
-    /// The transaction's first change of the row has left a version.
-    pub has_version: bool,
     /// It is a deletion that left none, because the row is seen where it lies.
     pub in_place: bool,
     /// The row as it is now has not `old`'s overflow pages: they go with `old`.

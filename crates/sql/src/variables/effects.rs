@@ -115,6 +115,18 @@ fn server_bytes(values: &Values) -> u64 {
     }
 }
 
+/// The meaning of `latchwork_version_limit`, in bytes. Small machines have less.
+pub fn version_bytes(values: &Values) -> u64 {
+    let asked = values.unsigned("latchwork_version_limit");
+    match base::machine::memory_bytes() as u64 {
+        0 => asked,
+        memory => asked.min(memory / VERSIONS_SHARE),
+    }
+}
+
+/// Old versions of rows take at most this part of the machine's memory.
+const VERSIONS_SHARE: u64 = 16;
+
 /// However small the machine is and however large the cache.
 const SERVER_BYTES_MIN: u64 = 64 << 20;
 
@@ -162,9 +174,7 @@ impl Effects for EngineEffects {
             "latchwork_version_file_limit" => {
                 database.set_version_file_limit(after.unsigned("latchwork_version_file_limit"));
             }
-            "latchwork_version_limit" => {
-                database.set_version_limit(after.unsigned("latchwork_version_limit"));
-            }
+            "latchwork_version_limit" => database.set_version_limit(version_bytes(after)),
             _ => {}
         }
         Ok(())

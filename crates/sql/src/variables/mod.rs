@@ -25,6 +25,7 @@ pub use definition::{Definition, Kind, Scope};
 pub(crate) use effects::EngineEffects;
 pub use effects::{
     flush_log, flush_method, flush_method_name, io_options, latch_implementation, row_tier_bytes,
+    version_bytes,
 };
 pub(crate) use globals::Effects;
 pub use globals::{Globals, Values};

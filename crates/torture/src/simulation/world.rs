@@ -26,6 +26,7 @@ pub(super) struct Settings {
     open_files: Option<usize>,
     /// Of larger ones the changes are taken back behind the clients.
     taken_back_at_start_max: usize,
+    version_limit: u64,
 }
 
 impl Settings {
@@ -45,6 +46,8 @@ impl Settings {
             row_tier_bytes: if random.below(4) == 0 { 300 << 10 } else { 0 },
             open_files: (random.below(4) == 0).then_some(2),
             taken_back_at_start_max: if random.below(6) == 0 { 3 } else { 10_000 },
+            // Every old version goes to a file, or none.
+            version_limit: if random.below(3) == 0 { 0 } else { 256 << 20 },
         }
     }
 
@@ -79,7 +82,9 @@ impl Settings {
             vfs: Arc::new(vfs.clone()),
             ..Options::default()
         };
-        Database::open(Path::new(DIR), options)
+        let database = Database::open(Path::new(DIR), options)?;
+        database.set_version_limit(self.version_limit);
+        Ok(database)
     }
 }
 

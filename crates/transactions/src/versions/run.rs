@@ -3,8 +3,8 @@
 //! A block is a few records, one after another:
 //!
 //! ```text
-//! table u64, superseded_by u64, origin u64, key length u32, key, 0 (there was no row)
-//! table u64, superseded_by u64, origin u64, key length u32, key, 1, cell length u32, cell
+//! table u64, superseded_by u64, origin u64, change u64, key length u32, key, 0 (there was no row)
+//! table u64, superseded_by u64, origin u64, change u64, key length u32, key, 1, cell length u32, cell
 //! ```
 //!
 //! Memory has of each block where it begins, its checksum and the first key: the file's length says nothing,
@@ -16,6 +16,10 @@ use crate::files::VersionFile;
 use base::bytes::ByteReader;
 use base::checksum::crc32;
 use base::sync::Arc;
+use base::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::cmp::Ordering;
 use std::io;
 use std::ops::Range;
@@ -39,6 +43,40 @@ struct Index {
     blocks: Vec<Block>,
     /// For each block the table of its first record, 8 bytes, big-endian, and the key.
     first_keys: Vec<u8>,
+    /// The same of the last record of all.
+    last_key: Vec<u8>,
+}
+
+/// A transaction that had not ended when its versions went to files, and which of them still hold.
+///
+/// Its changes are numbered. When it takes back those from a number on, `kept` falls to that number, change
+/// by change, after the page has been restored (transactions R16). Versions that it leaves afterwards belong
+/// to another one of these.
+#[derive(Debug)]
+pub struct Undecided {
+    pub writer: u64,
+    kept: AtomicU64,
+}
+
+impl Undecided {
+    pub fn new(writer: u64) -> Undecided {
+        Undecided { writer, kept: AtomicU64::new(u64::MAX) }
+    }
+
+    /// Changes from this one on have been taken back.
+    pub fn kept(&self) -> u64 {
+        // ORDER: Acquire pairs with the Release below: a reader that passes over a version finds the page
+        // restored.
+        self.kept.load(Acquire)
+    }
+
+    /// For the transaction alone.
+    pub fn keep_until(&self, change: u64) {
+        // ORDER: Relaxed: its own; Release: see above.
+        if change < self.kept.load(Relaxed) {
+            self.kept.store_owned(change, Release);
+        }
+    }
 }
 
 /// Numbers of snapshots: those that may need a version, from the first on and below the second.
@@ -55,8 +93,12 @@ pub struct Run {
     /// Its length.
     pub bytes: u64,
     pub versions: u64,
-    /// Of all its versions together.
-    pub interval: Interval,
+    /// Of all its versions together, as it was when they were written.
+    interval: Interval,
+    /// If the transaction that they are of had not ended then.
+    pub undecided: Option<Arc<Undecided>>,
+    /// The first of its changes that left one of them.
+    first_change: u64,
     /// How often what is here has been merged, at least.
     pub level: u32,
 }
@@ -78,6 +120,8 @@ pub struct Record<'b> {
     pub key: &'b [u8],
     pub superseded_by: u64,
     pub origin: Origin,
+    /// Which change of a transaction under way left it; 0 in the runs of those that have committed.
+    pub change: u64,
     pub old: Option<&'b [u8]>,
 }
 
@@ -90,12 +134,22 @@ impl Index {
         Ok(())
     }
 
+    /// The last record is of this row.
+    fn end_with(&mut self, table: u64, key: &[u8]) {
+        self.last_key.clear();
+        self.last_key.extend_from_slice(&table.to_be_bytes());
+        self.last_key.extend_from_slice(key);
+    }
+
     /// How the first record of a block compares with a row.
     fn compare(&self, block: usize, row: (u64, &[u8])) -> Ordering {
         let begin = block.checked_sub(1).map_or(0, |before| self.blocks[before].first_key_end as usize);
-        let first = &self.first_keys[begin..self.blocks[block].first_key_end as usize];
-        let (table, key) = first.split_at(8);
-        row_order((u64::from_be_bytes(table.try_into().expect("eight bytes")), key), row)
+        compare(&self.first_keys[begin..self.blocks[block].first_key_end as usize], row)
+    }
+
+    /// True if a row is not before the first one or behind the last.
+    fn spans(&self, row: (u64, &[u8])) -> bool {
+        !self.blocks.is_empty() && self.compare(0, row).is_le() && compare(&self.last_key, row).is_ge()
     }
 
     /// The blocks that may have versions of a row.
@@ -116,10 +170,49 @@ impl Index {
     }
 }
 
+/// How a table, 8 bytes, and a key compare with a row.
+fn compare(stored: &[u8], row: (u64, &[u8])) -> Ordering {
+    let (table, key) = stored.split_at(8);
+    row_order((u64::from_be_bytes(table.try_into().expect("eight bytes")), key), row)
+}
+
 impl Run {
     /// Bytes of memory that it takes.
     pub fn memory_bytes(&self) -> u64 {
-        (self.index.blocks.len() * size_of::<Block>() + self.index.first_keys.len()) as u64
+        let Index { blocks, first_keys, last_key } = &self.index;
+        (blocks.len() * size_of::<Block>() + first_keys.len() + last_key.len()) as u64
+    }
+
+    /// The snapshots that may need one of its versions. `end_of` says when a transaction committed (an active
+    /// one: `u64::MAX`).
+    pub fn interval(&self, end_of: impl Fn(u64) -> u64) -> Interval {
+        match &self.undecided {
+            // All that a transaction has left has its end, or an earlier one.
+            Some(undecided) => Interval { from: self.interval.from, to: end_of(undecided.writer) },
+            None => self.interval,
+        }
+    }
+
+    /// True if all that it has belongs to changes that have been taken back.
+    pub fn is_taken_back(&self) -> bool {
+        self.undecided.as_ref().is_some_and(|undecided| undecided.kept() <= self.first_change)
+    }
+
+    /// True if it may have what a snapshot needs of a row. `sees` says which transactions it sees.
+    pub fn may_have(&self, (number, row): (u64, (u64, &[u8])), sees: impl Fn(u64) -> bool) -> bool {
+        let Interval { from, to } = self.interval;
+        let is_seen = || self.undecided.as_ref().is_some_and(|undecided| sees(undecided.writer));
+        (from..to).contains(&number) && !is_seen() && self.index.spans(row)
+    }
+
+    /// True if snapshots with this number or a later one may need it.
+    pub fn reaches(&self, number: u64) -> bool {
+        number < self.interval.to
+    }
+
+    /// True if a version still holds: see [`Undecided`].
+    pub fn holds(&self, record: &Record<'_>) -> bool {
+        self.undecided.as_ref().is_none_or(|undecided| record.change < undecided.kept())
     }
 
     fn block_end(&self, block: usize) -> u64 {
@@ -151,6 +244,7 @@ impl Run {
             let mut at = 0;
             while let Some(record) = Record::decode(&buffer, &mut at)? {
                 if (record.table, record.key) == row
+                    && self.holds(&record)
                     && let Some(found) = each(record)
                 {
                     return Ok(Some(found));
@@ -180,9 +274,22 @@ impl Run {
 
 impl Writer {
     /// Begins a run that may have so many bytes.
-    pub fn new(file: Arc<dyn VersionFile>, bytes_max: u64, level: u32) -> Writer {
-        let interval = Interval { from: u64::MAX, to: 0 };
-        let run = Run { file, index: Index::default(), bytes: 0, versions: 0, interval, level };
+    pub fn new(
+        file: Arc<dyn VersionFile>,
+        bytes_max: u64,
+        level: u32,
+        undecided: Option<Arc<Undecided>>,
+    ) -> Writer {
+        let run = Run {
+            file,
+            index: Index::default(),
+            bytes: 0,
+            versions: 0,
+            interval: Interval { from: u64::MAX, to: 0 },
+            undecided,
+            first_change: u64::MAX,
+            level,
+        };
         Writer { run, bytes_max, pending: Vec::new(), block_start: 0 }
     }
 
@@ -198,7 +305,9 @@ impl Writer {
         record.write(&mut self.pending);
         let all = &mut self.run.interval;
         *all = Interval { from: all.from.min(interval.from), to: all.to.max(interval.to) };
+        self.run.first_change = self.run.first_change.min(record.change);
         self.run.versions += 1;
+        self.run.index.end_with(record.table, record.key);
         if self.pending.len() - self.block_start >= BLOCK_BYTES {
             self.end_block();
             if self.pending.len() >= WRITE_BYTES {
@@ -258,17 +367,18 @@ impl<'b> Record<'b> {
 
     fn read(bytes: &mut ByteReader<'b>) -> Option<Record<'b>> {
         let [table, superseded_by, origin] = [bytes.u64()?, bytes.u64()?, bytes.u64()?];
+        let (origin, change) = (Origin::from_bits(origin), bytes.u64()?);
         let key = bytes.bytes()?;
         let old = if bytes.u8()? == 0 { None } else { Some(bytes.bytes()?) };
-        Some(Record { table, key, superseded_by, origin: Origin::from_bits(origin), old })
+        Some(Record { table, key, superseded_by, origin, change, old })
     }
 
     fn bytes(&self) -> usize {
-        3 * 8 + 4 + self.key.len() + 1 + self.old.map_or(0, |old| 4 + old.len())
+        4 * 8 + 4 + self.key.len() + 1 + self.old.map_or(0, |old| 4 + old.len())
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        for word in [self.table, self.superseded_by, self.origin.bits()] {
+        for word in [self.table, self.superseded_by, self.origin.bits(), self.change] {
             out.extend_from_slice(&word.to_le_bytes());
         }
         out.extend_from_slice(&(self.key.len() as u32).to_le_bytes());

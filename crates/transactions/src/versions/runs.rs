@@ -4,8 +4,8 @@
 //! runs afterwards, so it does not miss a version that goes from one to the other (transactions R14).
 
 use super::chain::Found;
-use super::run::{Cursor, Interval, Record, Run, Writer};
-use super::{interval_of, pin, row_order};
+use super::run::{Cursor, Interval, Record, Run, Undecided, Writer};
+use super::{end_of, interval_of, pin, row_order};
 use crate::files::{VersionFile, VersionFiles};
 use crate::registry::Live;
 use crate::status::StatusTable;
@@ -129,10 +129,16 @@ impl Runs {
         self.list.lock().clone()
     }
 
-    /// The runs that may have what snapshots with numbers in an interval need.
-    pub fn in_interval(&self, wanted: Interval) -> Vec<Arc<Run>> {
-        let meets = |run: &&Arc<Run>| run.interval.from < wanted.to && wanted.from < run.interval.to;
-        self.list().iter().filter(meets).cloned().collect()
+    /// The runs that may have what a row was.
+    pub fn with(&self, may_have: impl Fn(&Run) -> bool) -> Vec<Arc<Run>> {
+        self.list().iter().filter(|run| may_have(run)).cloned().collect()
+    }
+
+    /// True if versions that this transaction left while it was under way are in files.
+    pub fn has_undecided(&self, writer: u64) -> bool {
+        let is_of =
+            |run: &Arc<Run>| run.undecided.as_ref().is_some_and(|undecided| undecided.writer == writer);
+        self.is_any() && self.list().iter().any(is_of)
     }
 
     /// Changes the list.
@@ -148,18 +154,24 @@ impl Runs {
         drop(before);
     }
 
-    /// Begins a run.
+    /// Begins a run. What a transaction leaves while it is under way may have as many bytes as it takes.
     ///
     /// # Errors
     /// Those of the file; `Unsupported` if there are to be none.
-    pub fn writer(&self, level: u32) -> io::Result<Writer> {
+    pub fn writer(&self, level: u32, undecided: Option<Arc<Undecided>>) -> io::Result<Writer> {
         let files = self.files.as_ref().ok_or(io::ErrorKind::Unsupported)?;
-        let room = self.limit().saturating_sub(self.usage().file_bytes);
+        let room = match undecided {
+            Some(_) => u64::MAX,
+            None => {
+                let limited = |run: &&Arc<Run>| run.undecided.is_none();
+                self.limit().saturating_sub(self.list().iter().filter(limited).map(|run| run.bytes).sum())
+            }
+        };
         if room == 0 {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let file: Arc<dyn VersionFile> = files.create()?;
-        Ok(Writer::new(file, room, level))
+        Ok(Writer::new(file, room, level, undecided))
     }
 
     /// From now on readers look into this run. What it has is to leave memory afterwards.
@@ -170,12 +182,15 @@ impl Runs {
     }
 
     /// Drops the runs that no snapshot needs. True if there were any.
-    pub fn purge(&self, live: &Live) -> bool {
+    pub fn purge(&self, status: &StatusTable, live: &Live) -> bool {
         if !self.is_any() {
             return false;
         }
         // A run may have come since, for a snapshot that has.
-        let is_needed = |run: &Arc<Run>| pin(live, run.interval.from, run.interval.to).is_some();
+        let is_needed = |run: &Arc<Run>| {
+            let Interval { from, to } = run.interval(|id| end_of(status, id));
+            pin(live, from, to).is_some() && !run.is_taken_back()
+        };
         let is_any_over = !self.list().iter().all(is_needed);
         if is_any_over {
             self.replace(|runs| runs.retain(is_needed));
@@ -187,23 +202,23 @@ impl Runs {
     /// thread that has time. Gives up as soon as `goes_on` says so.
     pub fn merge(&self, status: &StatusTable, live: impl Fn() -> Live, goes_on: impl Fn() -> bool) {
         let Some(mut merging) = self.merging.try_lock() else { return };
-        while let Some(inputs) = self.due_to_merge() {
-            if merging.failed.iter().map(Weak::as_ptr).eq(inputs.iter().map(Arc::as_ptr)) {
+        while let Some(inputs) = self.due_to_merge(status) {
+            if merging.failed.iter().map(Weak::as_ptr).eq(inputs.runs.iter().map(Arc::as_ptr)) {
                 return;
             }
             match self.merged(&inputs, status, &live(), &goes_on) {
                 Ok(merged) => self.replace(|runs| {
-                    let at = runs.iter().position(|run| Arc::ptr_eq(run, &inputs[0])).unwrap_or(0);
+                    let at = runs.iter().position(|run| Arc::ptr_eq(run, &inputs.runs[0])).unwrap_or(0);
                     // One that has gone meanwhile was not needed: what is left of it in the new one does no
                     // harm.
-                    runs.retain(|run| !inputs.iter().any(|input| Arc::ptr_eq(run, input)));
+                    runs.retain(|run| !inputs.runs.iter().any(|input| Arc::ptr_eq(run, input)));
                     let at = at.min(runs.len());
                     runs.splice(at..at, merged.map(Arc::new));
                 }),
                 Err(_) if !goes_on() => return,
                 // They stay as they are, and whoever reads them meets the fault.
                 Err(_) => {
-                    merging.failed = inputs.iter().map(Arc::downgrade).collect();
+                    merging.failed = inputs.runs.iter().map(Arc::downgrade).collect();
                     return;
                 }
             }
@@ -211,29 +226,42 @@ impl Runs {
         merging.failed.clear();
     }
 
-    fn due_to_merge(&self) -> Option<Vec<Arc<Run>>> {
+    /// Drops the runs of a transaction that has taken everything back.
+    pub fn drop_taken_back(&self, undecided: &[Arc<Undecided>]) {
+        if !undecided.is_empty() {
+            self.replace(|runs| runs.retain(|run| !run.is_taken_back()));
+        }
+    }
+
+    /// Runs of a level, either of transactions that have ended or of one that has not: what that one takes
+    /// back must not hold in any of them.
+    fn due_to_merge(&self, status: &StatusTable) -> Option<Inputs> {
         let runs = self.list();
-        let of_level = |level| runs.iter().filter(move |run| run.level == level);
-        let due = runs.iter().map(|run| run.level).find(|level| of_level(*level).count() >= MERGED)?;
-        Some(of_level(due).take(MERGED).cloned().collect())
+        let kinds: Vec<Kind> = runs.iter().map(|run| Kind::of(run, status)).collect();
+        let is_due = |kind: &&Kind| kinds.iter().filter(|other| other == kind).count() >= MERGED;
+        let kind = kinds.iter().find(is_due)?;
+        let like = runs.iter().zip(&kinds).filter(|(_, other)| *other == kind);
+        let runs = like.take(MERGED).map(|(run, _)| run.clone()).collect();
+        Some(Inputs { runs, kind: kind.clone() })
     }
 
     fn merged(
         &self,
-        inputs: &[Arc<Run>],
+        Inputs { runs, kind }: &Inputs,
         status: &StatusTable,
         live: &Live,
         goes_on: impl Fn() -> bool,
     ) -> io::Result<Option<Run>> {
-        let mut writer = self.writer(inputs[0].level + 1)?;
-        let cursors: io::Result<Vec<Cursor>> = inputs.iter().cloned().map(Cursor::new).collect();
+        let mut writer = self.writer(kind.level + 1, kind.undecided.clone())?;
+        let cursors: io::Result<Vec<Cursor>> = runs.iter().cloned().map(Cursor::new).collect();
         let mut cursors = cursors?;
         let mut records: u64 = 0;
         while let Some(first) = first_of(&cursors)? {
             if let Some(record) = cursors[first].record()? {
                 let interval = interval_of(status, record.superseded_by, record.origin);
-                if pin(live, interval.from, interval.to).is_some() {
-                    writer.push(&record, interval)?;
+                if runs[first].holds(&record) && pin(live, interval.from, interval.to).is_some() {
+                    let change = if kind.undecided.is_some() { record.change } else { 0 };
+                    writer.push(&Record { change, ..record }, interval)?;
                 }
             }
             cursors[first].advance()?;
@@ -265,6 +293,35 @@ impl Runs {
     pub fn set_limit(&self, bytes: u64) {
         // ORDER: as above.
         self.limit_bytes.store(bytes, Relaxed);
+    }
+}
+
+/// Runs that may be merged.
+#[derive(Debug)]
+struct Inputs {
+    runs: Vec<Arc<Run>>,
+    kind: Kind,
+}
+
+/// Runs of a kind may be merged.
+#[derive(Clone, Debug)]
+struct Kind {
+    level: u32,
+    /// If the transaction has not ended.
+    undecided: Option<Arc<Undecided>>,
+}
+
+impl Kind {
+    fn of(run: &Run, status: &StatusTable) -> Kind {
+        let has_not_ended = |undecided: &Arc<Undecided>| end_of(status, undecided.writer) == u64::MAX;
+        Kind { level: run.level, undecided: run.undecided.clone().filter(has_not_ended) }
+    }
+}
+
+impl PartialEq for Kind {
+    fn eq(&self, other: &Kind) -> bool {
+        let undecided = [self, other].map(|kind| kind.undecided.as_ref().map(Arc::as_ptr));
+        self.level == other.level && undecided[0] == undecided[1]
     }
 }
 

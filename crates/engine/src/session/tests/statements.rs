@@ -10,7 +10,7 @@ use base::random::Random;
 use base::sync::{Arc, thread};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use types::ValueRef;
@@ -653,23 +653,56 @@ fn old_versions_that_cannot_be_written_give_a_reader_up_and_unreadable_ones_are_
 }
 
 #[test]
-fn a_large_transaction_under_way_gives_no_snapshot_up() {
+fn a_large_transaction_under_way_gives_no_snapshot_up_and_takes_little_memory() {
     const ROWS: i32 = 4_000;
+    const LIMIT: u64 = 256 << 10;
     let (database, table) = usual();
-    let [mut large, mut small, mut reader] = [(); 3].map(|()| database.session());
-    (0..ROWS).for_each(|id| insert(&mut large, &table, &row(id, 0)).unwrap());
-    database.set_version_limit(256 << 10);
-    reader.begin(Isolation::RepeatableRead).unwrap();
-    let before = all(&mut reader, &table);
-    large.begin(Isolation::RepeatableRead).unwrap();
-    (100..ROWS).for_each(|id| assert!(update(&mut large, &table, &row(id, 1)).unwrap()));
-    assert!(database.status().version_bytes > 256 << 10);
-    for round in 0..128 {
-        assert!(update(&mut small, &table, &row(round % 50, round)).unwrap());
+    let [mut large, mut small, mut reader, mut between] = [(); 4].map(|()| database.session());
+    (0..ROWS).for_each(|id| insert(&mut large, &table, &Row { u: Some(id), ..row(id, 0) }).unwrap());
+    database.set_version_limit(LIMIT);
+    for is_kept in [false, true] {
+        reader.begin(Isolation::RepeatableRead).unwrap();
+        let before = all(&mut reader, &table);
+        large.begin(Isolation::RepeatableRead).unwrap();
+        let change = |large: &mut Session, ids: Range<i32>, k| {
+            ids.for_each(|id| assert!(update(large, &table, &Row { u: None, ..row(id, k) }).unwrap()));
+        };
+        change(&mut large, 100..1_500, 1);
+        let savepoint = large.savepoint();
+        change(&mut large, 1_500..ROWS, 1);
+        let status = database.status();
+        assert!(status.versions_in_files > 2_000 && status.version_bytes < LIMIT + (200 << 10), "{status:?}");
+        for round in 0..128 {
+            assert!(update(&mut small, &table, &row(round % 50, round)).unwrap());
+        }
+        assert_eq!(all(&mut reader, &table), before);
+        small.set_lock_wait(Duration::ZERO);
+        let taken = Row { u: Some(2_000), ..row(9_000, 0) };
+        assert!(
+            matches!(insert(&mut small, &table, &taken), Err(Error::LockWaitTimeout)),
+            "it may come back"
+        );
+        large.roll_back_to(savepoint).unwrap();
+        let other = |id| Row { u: Some(id), ..row(id, 5) };
+        assert!(matches!(update(&mut small, &table, &other(3_000)), Err(Error::LockWaitTimeout)));
+        assert_eq!(all(&mut reader, &table), before);
+        between.begin(Isolation::RepeatableRead).unwrap();
+        let amid = all(&mut between, &table);
+        change(&mut large, 2_000..ROWS, 2);
+        database.core().transactions.merge_version_files(|| true);
+        assert_eq!(all(&mut reader, &table), before);
+        assert_eq!(all(&mut between, &table), amid);
+        if is_kept { large.commit() } else { large.roll_back() }.unwrap();
+        assert_eq!(all(&mut reader, &table), before);
+        assert_eq!(all(&mut between, &table), amid);
+        reader.commit().unwrap();
+        between.commit().unwrap();
+        database.core().purge.drain(database.core());
+        let status = database.status();
+        assert_eq!((status.version_bytes, status.versions_in_files), (0, 0), "{is_kept}");
+        assert_eq!(get(&mut small, &table, 3_000).unwrap().k, if is_kept { 2 } else { 0 });
     }
-    assert_eq!(all(&mut reader, &table), before);
-    large.roll_back().unwrap();
-    assert_eq!(all(&mut reader, &table), before);
+    assert_clean(&database);
 }
 
 /// A transaction that somebody has forgotten, beside changes of one row that has few versions, but leaves an
@@ -1111,10 +1144,14 @@ fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
         let session = &mut sessions[who];
         let mirror = &mut mirrors[who];
         let context = format!("seed {seed}, step {step}, session {who}, row {id}");
-        if seed % 2 == 1 && spills.below(3) == 0 {
-            // Everything that may go to files does.
-            database.set_version_limit(0);
-            database.set_version_limit(256 << 20);
+        if seed % 2 == 1 {
+            match spills.below(6) {
+                // Everything that may go to files does. From then on so does what a transaction leaves while
+                // it is under way.
+                0 | 1 => database.set_version_limit(0),
+                2 => database.set_version_limit(256 << 20),
+                _ => {}
+            }
         }
         let mut keep = |mirror: &mut Mirror, row: Option<Row>| {
             if mirror.isolation.is_some() {
