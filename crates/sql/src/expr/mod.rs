@@ -81,10 +81,10 @@ pub(crate) enum Expr {
         operand: Box<Expr>,
         negated: bool,
     },
-    /// IS `[NOT]` TRUE, FALSE, UNKNOWN (`None`).
+    /// IS `[NOT]` TRUE, FALSE.
     IsTruth {
         operand: Box<Expr>,
-        truth: Option<bool>,
+        truth: bool,
         negated: bool,
     },
     Between {

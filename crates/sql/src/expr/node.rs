@@ -40,7 +40,7 @@ pub(super) enum Node {
     },
     IsTruth {
         operand: Box<Node>,
-        truth: Option<bool>,
+        truth: bool,
         negated: bool,
     },
     /// Operand, low, high.

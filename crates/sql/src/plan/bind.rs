@@ -140,14 +140,16 @@ impl<'a> Binder<'a> {
             }
             Ast::UnaryOp { op, expr } => self.unary(*op, expr)?,
             Ast::BinaryOp { left, op, right } => self.binary(left, op, right)?,
-            Ast::IsNull(operand) => Expr::IsNull { operand: self.boxed(operand)?, negated: false },
-            Ast::IsNotNull(operand) => Expr::IsNull { operand: self.boxed(operand)?, negated: true },
-            Ast::IsTrue(operand) => self.truth(operand, Some(true), false)?,
-            Ast::IsNotTrue(operand) => self.truth(operand, Some(true), true)?,
-            Ast::IsFalse(operand) => self.truth(operand, Some(false), false)?,
-            Ast::IsNotFalse(operand) => self.truth(operand, Some(false), true)?,
-            Ast::IsUnknown(operand) => self.truth(operand, None, false)?,
-            Ast::IsNotUnknown(operand) => self.truth(operand, None, true)?,
+            Ast::IsNull(operand) | Ast::IsUnknown(operand) => {
+                Expr::IsNull { operand: self.boxed(operand)?, negated: false }
+            }
+            Ast::IsNotNull(operand) | Ast::IsNotUnknown(operand) => {
+                Expr::IsNull { operand: self.boxed(operand)?, negated: true }
+            }
+            Ast::IsTrue(operand) => self.truth(operand, true, false)?,
+            Ast::IsNotTrue(operand) => self.truth(operand, true, true)?,
+            Ast::IsFalse(operand) => self.truth(operand, false, false)?,
+            Ast::IsNotFalse(operand) => self.truth(operand, false, true)?,
             Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated)?,
             Ast::InSubquery { expr, subquery, negated } => self.in_subquery(expr, subquery, *negated)?,
             Ast::Subquery(query) => {
@@ -210,7 +212,7 @@ impl<'a> Binder<'a> {
         Ok(Box::new(self.bind(expr)?))
     }
 
-    fn truth(&mut self, operand: &ast::Expr, truth: Option<bool>, negated: bool) -> Result<Expr, SqlError> {
+    fn truth(&mut self, operand: &ast::Expr, truth: bool, negated: bool) -> Result<Expr, SqlError> {
         Ok(Expr::IsTruth { operand: self.boxed(operand)?, truth, negated })
     }
 
@@ -626,11 +628,12 @@ pub(crate) fn kind_of_type(column_type: &ColumnType) -> SlotKind {
     match column_type {
         ColumnType::Int { unsigned: true, .. } | ColumnType::Year => SlotKind::UInt,
         ColumnType::Int { .. } => SlotKind::Int,
-        ColumnType::Float { .. } | ColumnType::Double { .. } => SlotKind::Double,
+        ColumnType::Float { .. } => SlotKind::FloatOf,
+        ColumnType::Double { .. } => SlotKind::Double,
         ColumnType::Decimal { scale, .. } => SlotKind::Decimal { scale: Some(*scale) },
         ColumnType::Date => SlotKind::Date,
-        ColumnType::Time { .. } => SlotKind::Time,
-        ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => SlotKind::DateTime,
+        ColumnType::Time { fsp } => SlotKind::TimeOf(*fsp),
+        ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => SlotKind::DateTimeOf(*fsp),
         text if text.is_text() => SlotKind::TextOf(text.collation()),
         _ => SlotKind::Binary,
     }

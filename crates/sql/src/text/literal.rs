@@ -118,6 +118,11 @@ pub(crate) enum SlotKind {
     Date,
     Time,
     DateTime,
+    /// A FLOAT of a subquery's column.
+    FloatOf,
+    /// From a subquery's column that has so many digits of seconds.
+    TimeOf(u8),
+    DateTimeOf(u8),
     /// A list of values of several kinds.
     Mixed,
 }

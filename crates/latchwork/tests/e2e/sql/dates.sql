@@ -84,3 +84,35 @@ SET sql_mode = '';
 INSERT INTO years VALUES (DATE'2024-01-01'), (TIMESTAMP'2023-01-01 10:00:00'), (DATE'1800-01-01');
 SELECT * FROM years ORDER BY y;
 SET sql_mode = DEFAULT;
+-- IS UNKNOWN is IS NULL, for dates of nought too.
+SET sql_mode = '';
+CREATE TABLE unknowns (id INT PRIMARY KEY, at DATETIME NOT NULL);
+INSERT INTO unknowns VALUES (1, '0000-00-00'), (2, '2024-01-01');
+SELECT id FROM unknowns WHERE at IS UNKNOWN;
+SELECT id FROM unknowns WHERE NOT (at IS NOT UNKNOWN);
+SELECT id FROM unknowns WHERE at IS NOT UNKNOWN ORDER BY id;
+SELECT NULL IS UNKNOWN, 0 IS UNKNOWN, (1 = NULL) IS NOT UNKNOWN;
+DROP TABLE unknowns;
+SET sql_mode = DEFAULT;
+-- Arithmetic on dates that are incomplete.
+SET sql_mode = '';
+CREATE TABLE incomplete (z DATE, p DATETIME, m TIMESTAMP(3), t VARCHAR(20), b DATE);
+INSERT INTO incomplete VALUES ('0000-00-00', '2024-00-10 10:00:00', '0000-00-00', '0000-00-00', NULL);
+SELECT z - INTERVAL 1 DAY FROM incomplete;
+SELECT z + INTERVAL 1 HOUR FROM incomplete;
+SELECT p + INTERVAL 1 DAY, p - INTERVAL 1 MONTH FROM incomplete;
+SELECT m + INTERVAL 1 DAY FROM incomplete;
+SELECT t + INTERVAL 1 DAY FROM incomplete;
+SELECT 20240010 + INTERVAL 1 DAY;
+SELECT ADDDATE(z, 3), SUBDATE(p, 2) FROM incomplete;
+SET sql_mode = DEFAULT;
+UPDATE incomplete SET b = z - INTERVAL 1 MONTH;
+DROP TABLE incomplete;
+-- Digits of seconds in a union with a subquery.
+CREATE TABLE two (a DATETIME, b DATE, c TIME(3), f FLOAT);
+INSERT INTO two VALUES ('2000-01-01 00:00:00', '2000-01-02', '01:02:03.004', 28.64789);
+SELECT CONCAT(c) FROM (SELECT b AS c FROM two UNION ALL SELECT (SELECT MAX(a) FROM two)) q ORDER BY 1;
+SELECT CONCAT(c) FROM (SELECT TIME'10:00:00' AS c UNION ALL SELECT (SELECT MIN(c) FROM two)) q ORDER BY 1;
+SELECT (SELECT MIN(f) FROM two), (SELECT f FROM two) * 1, CONCAT((SELECT MAX(f) FROM two));
+SELECT BIN(''), OCT(''), CONV('', 10, 2), CONV('x', 10, 2), BIN('x'), CONV(' ', 10, 16), CONV('-', 10, 2), CONV(x'', 16, 10);
+DROP TABLE two;

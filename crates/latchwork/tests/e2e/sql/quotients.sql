@@ -37,3 +37,13 @@ SELECT MAX(y / 3) * 3, SUM(y / 3) * 3, AVG(y) * 3, AVG(y / 7) * 7, MAX(y / 3), S
 SELECT (SELECT MAX(y / 3) FROM y) * 3, (SELECT AVG(y) FROM y) / 3;
 SELECT m * 3 FROM (SELECT MAX(y / 3) AS m FROM y) AS q;
 SELECT y, (SELECT y.y / 3) * 3, (SELECT y.y / 3) FROM y ORDER BY y, 2;
+-- Columns have no negative zero.
+CREATE TABLE zeros (id INT PRIMARY KEY, a DOUBLE, b FLOAT);
+INSERT INTO zeros VALUES (1, 0, 0), (2, 5, 5), (3, -0e0, '-0');
+UPDATE zeros SET a = a / -3, b = b / -3 WHERE id <> 2;
+SELECT ROW_COUNT();
+UPDATE zeros SET a = a * -1e-320, b = b * -1e-320;
+SELECT ROW_COUNT();
+SELECT id, a, b, CONCAT(b) FROM zeros ORDER BY id;
+SELECT ROUND(-0.2e0), ROUND(-0.2e0, 0), ROUND(-4e0, -1);
+DROP TABLE zeros;

@@ -50,3 +50,8 @@ INSERT INTO t (y) VALUES (3000);
 INSERT INTO t (y) VALUES (TIME'10:00:00');
 INSERT INTO t (y) VALUES ('x');
 INSERT INTO t (d) VALUES ('2020-01-01 10:00:00');
+-- A text of nought is the year 2000, unless it has four characters.
+CREATE TABLE short_years (id INT AUTO_INCREMENT PRIMARY KEY, y YEAR);
+INSERT IGNORE INTO short_years (y) VALUES ('00:00:00.25'), ('0'), ('00'), ('000'), ('0000'), ('00000'), (0), ('1:2'), (''), ('abc'), ('abcd'), (' 0 '), ('0   '), ('0.4'), ('0.75'), (x'30'), ('-0'), ('0e0'), ('  ');
+SELECT * FROM short_years ORDER BY id;
+DROP TABLE short_years;

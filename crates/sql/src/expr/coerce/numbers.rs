@@ -75,7 +75,8 @@ fn floating(value: ValueRef<'_>, unsigned: bool) -> (f64, Option<CoerceIssue>) {
         }
         _ => (number_of(&value).map_or(0.0, Number::to_f64), None),
     };
-    if unsigned && number < 0.0 { (0.0, Some(CoerceIssue::OutOfRange)) } else { (number, issue) }
+    // Columns have no negative zero.
+    if unsigned && number < 0.0 { (0.0, Some(CoerceIssue::OutOfRange)) } else { (number + 0.0, issue) }
 }
 
 pub(super) fn float<'a>(value: ValueRef<'a>, unsigned: bool) -> Coerced<'a> {
@@ -84,7 +85,7 @@ pub(super) fn float<'a>(value: ValueRef<'a>, unsigned: bool) -> Coerced<'a> {
         let largest = if number < 0.0 { f32::MIN } else { f32::MAX };
         return Coerced::with(ValueRef::Float(largest), CoerceIssue::OutOfRange);
     }
-    Coerced::maybe(ValueRef::Float(number as f32), issue)
+    Coerced::maybe(ValueRef::Float(number as f32 + 0.0), issue)
 }
 
 pub(super) fn double<'a>(value: ValueRef<'a>, unsigned: bool) -> Coerced<'a> {
@@ -115,7 +116,8 @@ pub(super) fn decimal<'a>(value: ValueRef<'a>, precision: u8, scale: u8, unsigne
     Coerced::maybe(ValueRef::Decimal(rounded), issue)
 }
 
-/// YEAR: 0, 1901 to 2155; 1 to 99 mean 1970 to 2069, and so do texts of one or two digits.
+/// YEAR: 0, 1901 to 2155; 1 to 99 mean 1970 to 2069, and a text of nought means 2000 unless it has four
+/// characters.
 pub(super) fn year<'a>(value: ValueRef<'a>) -> Coerced<'a> {
     let (number, issue) = match value {
         ValueRef::Date(date) => (date.year as i128, Some(super::times::incorrect("date", &value))),
@@ -125,9 +127,10 @@ pub(super) fn year<'a>(value: ValueRef<'a>) -> Coerced<'a> {
         }
         value => whole(value),
     };
-    let is_short_text = value.as_bytes().is_some_and(|text| text.trim_ascii().len() <= 2);
+    let is_text = value.as_bytes().is_some_and(|text| text.len() != 4);
+    let is_number = !matches!(issue, Some(CoerceIssue::Incorrect { .. }));
     let year = match number {
-        0 if is_short_text && issue.is_none() => 2000,
+        0 if is_text && is_number => 2000,
         1..=69 => number + 2000,
         70..=99 => number + 1900,
         _ => number,

@@ -44,8 +44,11 @@ pub(super) fn slot_type(kind: SlotKind, connection: Collation) -> Typed {
             typed
         }
         SlotKind::Date => Typed::new(ColumnType::Date, true),
+        SlotKind::FloatOf => Typed::new(ColumnType::Float { unsigned: false }, true),
         SlotKind::Time => Typed::new(ColumnType::Time { fsp: 6 }, true),
+        SlotKind::TimeOf(fsp) => Typed::new(ColumnType::Time { fsp }, true),
         SlotKind::DateTime => Typed::new(ColumnType::DateTime { fsp: 6 }, true),
+        SlotKind::DateTimeOf(fsp) => Typed::new(ColumnType::DateTime { fsp }, true),
         SlotKind::Binary => Typed::text(CHARS_UNKNOWN, Collation::Binary, true),
         SlotKind::TextOf(collation) => {
             Typed::text(CHARS_UNKNOWN, collation, true).with_derivation(Derivation::Implicit)

@@ -162,6 +162,13 @@ pub(super) fn date_arithmetic<'a>(
     };
     let Some(moment) = convert::to_date_time(&operand, context) else { return Ok(ValueRef::Null) };
     if !moment.date.is_complete() {
+        let shown = match operand {
+            ValueRef::Text(text) | ValueRef::Binary(text) => String::from_utf8_lossy(text).into_owned(),
+            _ if has_time || class == Class::DateTime => DateTime { fsp: 0, ..moment }.to_string(),
+            _ => moment.date.to_string(),
+        };
+        let message = format!("Incorrect datetime value: '{shown}'");
+        context.environment.warn(ErrorKind::TruncatedWrongValue, message);
         return Ok(ValueRef::Null);
     }
     let Some(moved) = add(moment, interval) else { return overflow() };

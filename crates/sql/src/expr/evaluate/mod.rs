@@ -153,7 +153,7 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         Node::Not(operand) => truth(operand, row, context)?.map(|truth| !truth),
         Node::IsNull { operand, negated } => Some(value(operand, row, context)?.is_null() != *negated),
         Node::IsTruth { operand, truth: wanted, negated } => {
-            Some((truth(operand, row, context)? == *wanted) != *negated)
+            Some((truth(operand, row, context)? == Some(*wanted)) != *negated)
         }
         Node::Between { operands, collation, negated } => {
             let [operand, low, high] = &**operands;

@@ -219,7 +219,7 @@ fn hex_of<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
 fn in_base<'a>(arguments: &Arguments<'a, '_>, from: i64, to: i64) -> Result<ValueRef<'a>> {
     let valid = |base: i64| (2..=36).contains(&base.unsigned_abs());
     let text = or_null!(arguments.text(0)?);
-    if !valid(from) || !valid(to) {
+    if text.is_empty() || !valid(from) || !valid(to) {
         return Ok(ValueRef::Null);
     }
     let text = text.trim_ascii_start();

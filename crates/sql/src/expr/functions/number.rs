@@ -409,7 +409,8 @@ fn round_double(number: f64, places: i32, truncate: bool) -> f64 {
         return number;
     }
     let rounded = if truncate { scaled.trunc() } else { convert::round_f64(scaled) };
-    if places < 0 { rounded * power } else { rounded / power }
+    // No negative zero.
+    (if places < 0 { rounded * power } else { rounded / power }) + 0.0
 }
 
 /// A function of a double; `None` is NULL.

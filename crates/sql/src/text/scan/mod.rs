@@ -162,12 +162,12 @@ fn kind_byte(kind: Option<SlotKind>) -> u8 {
         Some(SlotKind::UInt) => b'u',
         Some(SlotKind::Decimal { scale: None }) => b'd',
         Some(SlotKind::Decimal { scale: Some(scale) }) => SCALED + scale.min(types::decimal::SCALE_MAX),
-        Some(SlotKind::Double) => b'e',
+        Some(SlotKind::Double | SlotKind::FloatOf) => b'e',
         Some(SlotKind::Text | SlotKind::TextOf(_)) => b't',
         Some(SlotKind::Binary) => b'b',
         Some(SlotKind::Date) => b'D',
-        Some(SlotKind::Time) => b'T',
-        Some(SlotKind::DateTime) => b'M',
+        Some(SlotKind::Time | SlotKind::TimeOf(_)) => b'T',
+        Some(SlotKind::DateTime | SlotKind::DateTimeOf(_)) => b'M',
         Some(SlotKind::Mixed) => b'x',
     }
 }
