@@ -211,8 +211,7 @@ pub(crate) fn with_subqueries<T>(
     body: &mut Inner<'_, T>,
 ) -> Result<T, SqlError> {
     if subqueries.is_empty() {
-        // Every slot holds one value.
-        if slots.starts.is_empty() && slots.sets.is_empty() {
+        if slots.sets.is_empty() && !ListSet::are_of_use(&slots) {
             return body(slots, scratch);
         }
         let sets = sets_for(&slots, &[]);
@@ -514,6 +513,7 @@ fn run_select(
 }
 
 /// The memory for the query as a whole. What a query around this one uses has been taken out of the list.
+#[inline]
 fn first(scratch: &mut Vec<Scratch>) -> &mut Scratch {
     if scratch.is_empty() {
         scratch.push(Scratch::default());
