@@ -217,17 +217,16 @@ fn spilling() -> Arc<Transactions> {
     Transactions::new(&Config { chunk_ids: 2, version_limit_bytes: 0, version_files, ..Config::default() })
 }
 
-#[test]
-fn a_version_that_goes_to_a_file_is_never_missed() {
-    explore(5, || {
+/// A snapshot from before `write` begins, and one from while it runs, see the page as it was, whatever happens
+/// to the files, and nothing is left when they have gone.
+fn snapshots_stay(weight: usize, write: impl Fn(&Page, Arc<Transactions>) + Clone + Send + Sync + 'static) {
+    explore(weight, move || {
         let transactions = spilling();
         let page = Arc::new(Page::default());
         let [mut old, mut young] = [(); 2].map(|()| transactions.session());
         old.open();
-        let writing = page.clone();
-        let writer = spawn(&transactions, move |transactions| {
-            (0..3).for_each(|_| writing.update(&transactions, true));
-        });
+        let (writing, write) = (page.clone(), write.clone());
+        let writer = spawn(&transactions, move |transactions| write(&writing, transactions));
         let purger = spawn(&transactions, |transactions| {
             (0..2).for_each(|_| {
                 transactions.merge_version_files(|| true);
@@ -245,6 +244,11 @@ fn a_version_that_goes_to_a_file_is_never_missed() {
         transactions.purge();
         assert_eq!((transactions.version_bytes(), transactions.usage().spilled.files), (0, 0));
     });
+}
+
+#[test]
+fn a_version_that_goes_to_a_file_is_never_missed() {
+    snapshots_stay(5, |page, transactions| (0..3).for_each(|_| page.update(&transactions, true)));
 }
 
 #[test]
@@ -284,80 +288,44 @@ fn change_and_spill(page: &Page, transaction: &mut Transaction) {
     transaction.spill_versions();
 }
 
+fn end(transaction: Transaction, commits: bool) {
+    if commits {
+        transaction.commit();
+    } else {
+        transaction.roll_back();
+    }
+}
+
 #[test]
 fn what_a_transaction_under_way_leaves_in_files_holds_until_it_is_taken_back() {
-    [true, false].map(|commits| {
-        explore(3, move || {
-            let transactions = spilling();
-            let page = Arc::new(Page::default());
-            let [mut old, mut young] = [(); 2].map(|()| transactions.session());
-            old.open();
-            let writing = page.clone();
-            let writer = spawn(&transactions, move |transactions| {
-                let mut session = transactions.session();
-                let mut transaction = session.begin().unwrap();
-                change_and_spill(&writing, &mut transaction);
-                writing.0.store(0, SeqCst);
-                transaction.take_back_versions(1);
-                // The row is free.
-                (0..2).for_each(|_| writing.update(&transactions, true));
-                if commits {
-                    transaction.commit();
-                } else {
-                    transaction.roll_back();
-                }
-            });
-            let purger = spawn(&transactions, |transactions| {
-                (0..2).for_each(|_| {
-                    transactions.merge_version_files(|| true);
-                    transactions.purge();
-                });
-            });
-            let value = page.read(young.open());
-            assert_eq!(page.read(old.view().unwrap()), Ok(0));
-            assert_eq!(page.read(young.view().unwrap()), value, "a snapshot changed");
-            join([writer, purger]);
-            assert_eq!(page.read(old.view().unwrap()), Ok(0));
-            assert_eq!(page.read(young.view().unwrap()), value, "a snapshot changed");
-            drop((old, young));
-            transactions.purge();
-            assert_eq!((transactions.version_bytes(), transactions.usage().spilled.files), (0, 0));
-        })
-    });
+    for commits in [true, false] {
+        snapshots_stay(3, move |page, transactions| {
+            let mut session = transactions.session();
+            let mut transaction = session.begin().unwrap();
+            change_and_spill(page, &mut transaction);
+            page.0.store(0, SeqCst);
+            transaction.take_back_versions(1);
+            // The row is free.
+            (0..2).for_each(|_| page.update(&transactions, true));
+            end(transaction, commits);
+        });
+    }
 }
 
 #[test]
 fn a_transaction_ends_while_what_it_has_left_in_files_is_merged() {
-    [true, false].map(|commits| {
-        explore(3, move || {
-            let transactions = spilling();
-            let page = Arc::new(Page::default());
-            let [mut old, mut young] = [(); 2].map(|()| transactions.session());
-            old.open();
-            let writing = page.clone();
-            let writer = spawn(&transactions, move |transactions| {
-                let mut session = transactions.session();
-                let mut transaction = session.begin().unwrap();
-                change_and_spill(&writing, &mut transaction);
-                if commits {
-                    transaction.commit();
-                } else {
-                    writing.0.store(0, SeqCst);
-                    transaction.take_back_versions(1);
-                    transaction.roll_back();
-                }
-            });
-            let merger = spawn(&transactions, |transactions| transactions.merge_version_files(|| true));
-            let value = page.read(young.open());
-            assert_eq!(page.read(old.view().unwrap()), Ok(0));
-            join([writer, merger]);
-            assert_eq!(page.read(old.view().unwrap()), Ok(0));
-            assert_eq!(page.read(young.view().unwrap()), value, "a snapshot changed");
-            drop((old, young));
-            transactions.purge();
-            assert_eq!((transactions.version_bytes(), transactions.usage().spilled.files), (0, 0));
-        })
-    });
+    for commits in [true, false] {
+        snapshots_stay(3, move |page, transactions| {
+            let mut session = transactions.session();
+            let mut transaction = session.begin().unwrap();
+            change_and_spill(page, &mut transaction);
+            if !commits {
+                page.0.store(0, SeqCst);
+                transaction.take_back_versions(1);
+            }
+            end(transaction, commits);
+        });
+    }
 }
 
 /// The versions leave the files before the page is what it was.
