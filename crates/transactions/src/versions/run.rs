@@ -15,11 +15,12 @@ use super::row_order;
 use crate::files::VersionFile;
 use base::bytes::ByteReader;
 use base::checksum::crc32;
-use base::sync::Arc;
 use base::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use base::sync::{Arc, Weak};
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::io;
 use std::ops::Range;
@@ -101,6 +102,40 @@ pub struct Run {
     first_change: u64,
     /// How often what is here has been merged, at least.
     pub level: u32,
+}
+
+/// The block that a thread has read last: a scan looks up one row of it after another.
+#[derive(Debug, Default)]
+struct LastBlock {
+    /// It does not keep the file.
+    file: Option<Weak<dyn VersionFile>>,
+    block: usize,
+    bytes: Vec<u8>,
+}
+
+thread_local! {
+    static LAST_BLOCK: Cell<LastBlock> = Cell::default();
+}
+
+/// A larger block is not kept.
+const LAST_BLOCK_MAX: usize = 64 << 10;
+
+impl LastBlock {
+    fn take() -> LastBlock {
+        // A thread that is ending has none.
+        LAST_BLOCK.try_with(Cell::take).unwrap_or_default()
+    }
+
+    fn keep(self) {
+        if self.bytes.capacity() <= LAST_BLOCK_MAX {
+            let _ = LAST_BLOCK.try_with(|last| last.set(self));
+        }
+    }
+
+    fn is_of(&self, file: &Arc<dyn VersionFile>, block: usize) -> bool {
+        let is_same = |of: &Weak<dyn VersionFile>| std::ptr::addr_eq(of.as_ptr(), Arc::as_ptr(file));
+        self.block == block && self.file.as_ref().is_some_and(is_same)
+    }
 }
 
 /// Makes a run.
@@ -238,20 +273,26 @@ impl Run {
         row: (u64, &[u8]),
         mut each: impl FnMut(Record<'_>) -> Option<T>,
     ) -> io::Result<Option<T>> {
-        let mut buffer = Vec::new();
-        for block in self.index.blocks_of(row) {
-            self.read(block, &mut buffer)?;
+        let mut last = LastBlock::take();
+        let mut found = None;
+        'blocks: for block in self.index.blocks_of(row) {
+            if !last.is_of(&self.file, block) {
+                last.file = None;
+                self.read(block, &mut last.bytes)?;
+                (last.file, last.block) = (Some(Arc::downgrade(&self.file)), block);
+            }
             let mut at = 0;
-            while let Some(record) = Record::decode(&buffer, &mut at)? {
-                if (record.table, record.key) == row
-                    && self.holds(&record)
-                    && let Some(found) = each(record)
-                {
-                    return Ok(Some(found));
+            while let Some(record) = Record::decode(&last.bytes, &mut at)? {
+                if (record.table, record.key) == row && self.holds(&record) {
+                    found = each(record);
+                    if found.is_some() {
+                        break 'blocks;
+                    }
                 }
             }
         }
-        Ok(None)
+        last.keep();
+        Ok(found)
     }
 
     /// What a row was for a snapshot, if this run can tell.
