@@ -55,3 +55,15 @@ CREATE TABLE short_years (id INT AUTO_INCREMENT PRIMARY KEY, y YEAR);
 INSERT IGNORE INTO short_years (y) VALUES ('00:00:00.25'), ('0'), ('00'), ('000'), ('0000'), ('00000'), (0), ('1:2'), (''), ('abc'), ('abcd'), (' 0 '), ('0   '), ('0.4'), ('0.75'), (x'30'), ('-0'), ('0e0'), ('  ');
 SELECT * FROM short_years ORDER BY id;
 DROP TABLE short_years;
+-- A time becomes a whole number without its fraction.
+CREATE TABLE fractions (id INT AUTO_INCREMENT PRIMARY KEY, b TIME(2), c DATETIME(3), e TIME(6));
+INSERT INTO fractions (b, c, e) VALUES ('12:30:00.50', '2024-01-01 10:00:00.500', '00:00:00.999999'), ('-12:30:59.50', '2024-01-01 23:59:59.500', '10:59:59.5');
+CREATE TABLE wholes (i BIGINT, d DECIMAL(20,0), f DOUBLE, y INT);
+INSERT INTO wholes SELECT b, b, b, b FROM fractions;
+INSERT INTO wholes SELECT c, c, c, 1 FROM fractions;
+INSERT INTO wholes SELECT e, e, e, e FROM fractions;
+INSERT INTO wholes VALUES (TIME'12:30:00.50', TIME'12:30:00.50', TIME'12:30:00.50', TIME'12:30:59.50'), (TIMESTAMP'2024-01-01 10:00:00.500', TIMESTAMP'2024-01-01 23:59:59.500', 1, 1);
+SELECT * FROM wholes ORDER BY i, d, f;
+SELECT CAST(b AS SIGNED), b + 0, CAST(c AS UNSIGNED), b & 255, b | 0, CAST(e AS SIGNED), REPEAT('x', TIME'00:00:03.9') FROM fractions ORDER BY id;
+SELECT id FROM fractions WHERE CAST(b AS SIGNED) = 123000;
+DROP TABLE fractions, wholes;

@@ -1,6 +1,6 @@
 //! Columns of numbers.
 
-use super::super::evaluate::{Number, number_to_whole, round_f64, shown};
+use super::super::evaluate::{Number, number_to_whole, round_f64, shown, whole_seconds};
 use super::{CoerceIssue, Coerced, number_of};
 use types::{Decimal, ValueRef, number};
 
@@ -37,7 +37,7 @@ fn whole(value: ValueRef<'_>) -> (i128, Option<CoerceIssue>) {
             let (number, length) = Decimal::parse_prefix(text);
             (rounded(number), issue_of_rest("integer", text, length))
         }
-        _ => match number_of(&value) {
+        _ => match number_of(&whole_seconds(value)) {
             // Far beyond 64 bits the cast saturates, which is out of range too.
             Some(Number::Double(number)) => (round_f64(number) as i128, None),
             Some(number) => (number_to_whole(number), None),

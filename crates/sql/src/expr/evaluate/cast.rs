@@ -102,7 +102,7 @@ fn to_integer<'a>(value: &ValueRef<'_>, unsigned: bool, context: &Context<'_>) -
     };
     let number = match *value {
         ValueRef::Text(_) | ValueRef::Binary(_) => convert::to_int(value, context)?,
-        _ => match convert::to_number(value, context)? {
+        _ => match convert::to_number(&convert::whole_seconds(*value), context)? {
             number @ (Number::Double(_) | Number::Decimal(_)) => {
                 let whole = match number {
                     // Doubles below zero keep their bits.

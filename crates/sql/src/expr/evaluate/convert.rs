@@ -135,8 +135,19 @@ pub(crate) fn to_int(value: &ValueRef<'_>, context: &Context<'_>) -> Option<i128
             }
             if negative { -(magnitude as i128) } else { magnitude as i128 }
         }
-        _ => number_to_int(to_number(value, context)?),
+        _ => number_to_int(to_number(&whole_seconds(*value), context)?),
     })
+}
+
+/// A time becomes a whole number without its fraction, which is not rounded.
+pub(crate) fn whole_seconds(value: ValueRef<'_>) -> ValueRef<'_> {
+    match value {
+        ValueRef::Time(time) => {
+            ValueRef::Time(Time { micros: time.micros - time.micros % 1_000_000, fsp: 0 })
+        }
+        ValueRef::DateTime(moment) => ValueRef::DateTime(DateTime { micros: 0, fsp: 0, ..moment }),
+        value => value,
+    }
 }
 
 /// The bits of a whole number, for `&`, `~` and their like. A text is rounded, unlike where it becomes an
@@ -150,7 +161,8 @@ pub(crate) fn to_bits(value: &ValueRef<'_>, context: &Context<'_>) -> Option<u64
         ValueRef::Float(_) | ValueRef::Double(_) => {
             number_to_int(Number::Double(to_f64(value, context)?.round()))
         }
-        _ => to_int(value, context)?,
+        // A time is rounded here.
+        _ => number_to_int(to_number(value, context)?),
     };
     Some(number as u64)
 }

@@ -16,7 +16,7 @@ use compare::compare_all_digits;
 pub(super) use arithmetic::{add, divide};
 pub(super) use convert::{
     Number, number_to_int, number_to_whole, plain_number, round_f64, shown, to_decimal, to_number, to_text,
-    to_truth, write_text,
+    to_truth, whole_seconds, write_text,
 };
 
 use super::functions::Arguments;
