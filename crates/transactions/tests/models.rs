@@ -217,8 +217,8 @@ fn spilling() -> Arc<Transactions> {
     Transactions::new(&Config { chunk_ids: 2, version_limit_bytes: 0, version_files, ..Config::default() })
 }
 
-/// A snapshot from before `write` begins, and one from while it runs, see the page as it was, whatever happens
-/// to the files, and nothing is left when they have gone.
+/// A snapshot from before `write` begins, and one from while it runs, see the page as it was, whatever
+/// happens to the files, and nothing is left when they have gone.
 fn snapshots_stay(weight: usize, write: impl Fn(&Page, Arc<Transactions>) + Clone + Send + Sync + 'static) {
     explore(weight, move || {
         let transactions = spilling();

@@ -153,8 +153,8 @@ fn of_rows(statement: &Tree, expected: &QueryResult, got: &QueryResult) -> Optio
     (!in_order).then(|| "rows: order".into())
 }
 
-/// True if both are one number or one time, of which one shows more digits after the point than the other, or is
-/// off by one in the last that both show.
+/// True if both are one number or one time, of which one shows more digits after the point than the other,
+/// or is off by one in the last that both show.
 fn is_same_but_digits(a: &str, b: &str) -> bool {
     if a == b {
         return true;
