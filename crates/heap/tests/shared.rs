@@ -39,6 +39,7 @@ fn a_program_goes_on_when_its_heap_is_shared_and_says_what_it_holds() {
     latch.lock().push(1);
     let classes = base::sync::ClassFigures::all();
     let own = classes.iter().find(|class| class.name == "memory heap").unwrap();
-    assert!(own.acquisitions > 0 && own.contended >= own.waits);
+    // One acquisition may sleep more than once.
+    assert!(own.acquisitions > 0 && (own.waits == 0 || own.contended > 0));
     assert!(classes.iter().any(|class| class.name == "other" && class.acquisitions > 0));
 }
