@@ -123,3 +123,11 @@ SELECT (SELECT bin FROM sides WHERE id = 2) = 'b' x, 'b' IN (SELECT bin FROM sid
 SELECT id FROM sides WHERE ci IN (SELECT bin FROM sides) ORDER BY id;
 SELECT id FROM sides WHERE bin = (SELECT ci FROM sides WHERE id = 3);
 SELECT id FROM sides WHERE (id, ci) IN (SELECT id, bin FROM sides) ORDER BY id;
+
+-- A CHAR that is read again in the statement that sets it has no spaces at its end.
+CREATE TABLE padded (id INT PRIMARY KEY, c CHAR(6), v VARCHAR(10), length INT);
+INSERT INTO padded (id) VALUES (1), (2);
+UPDATE padded SET c = 'x ', v = CONCAT('<', c, '>'), length = LENGTH(c) WHERE id = 1;
+INSERT INTO padded (id, c) VALUES (2, 'y  ') ON DUPLICATE KEY UPDATE c = VALUES(c), v = CONCAT(c, '|'), length = LENGTH(VALUES(c));
+SELECT id, QUOTE(c), v, length FROM padded ORDER BY id;
+DROP TABLE padded;

@@ -113,6 +113,7 @@ pub(crate) fn coerce<'a>(value: ValueRef<'a>, column: &Column, arena: &'a Bump) 
             ColumnType::Char { chars, collation } | ColumnType::Varchar { chars, collation },
             ValueRef::Text(text),
         ) if text.len() <= *chars as usize
+            && text.last() != Some(&b' ')
             && (text.is_ascii()
                 || collation.character_bytes_max() == 4 && std::str::from_utf8(text).is_ok()) =>
         {

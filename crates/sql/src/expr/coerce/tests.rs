@@ -80,7 +80,9 @@ fn texts_are_cut_at_characters() {
     assert_eq!((value.as_str(), error.unwrap().contains("1406")), ("äöü", true));
     let (value, note) = stored(varchar(utf8), text("abc  "));
     assert_eq!((value.as_str(), note.unwrap().contains("1265")), ("abc", true));
-    assert_eq!(stored(ColumnType::Char { chars: 3, collation: utf8 }, text("abc  ")), ("abc".into(), None));
+    let char = || ColumnType::Char { chars: 3, collation: utf8 };
+    assert_eq!(stored(char(), text("abc  ")), ("abc".into(), None));
+    assert_eq!(stored(char(), text("a ")), ("a".into(), None));
     let (value, error) = stored(varchar(Collation::Latin1SwedishCi), text("ał"));
     assert_eq!(value, "a?");
     let expected = "ERROR 1366 (22007): Incorrect string value: '\\xC5\\x82' for column `d`.`t`.`c` at row 1";

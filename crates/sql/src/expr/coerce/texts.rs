@@ -3,6 +3,7 @@
 use super::{CoerceIssue, Coerced, text_of};
 use bumpalo::Bump;
 use types::collation::{first_chars, to_latin1};
+use types::row::trim_trailing_spaces;
 use types::{Collation, ValueRef};
 
 /// The bytes of a value as text.
@@ -65,7 +66,8 @@ fn in_character_set<'a>(
     }
 }
 
-/// CHAR and VARCHAR. White space beyond the length is cut, of VARCHAR with a note.
+/// CHAR and VARCHAR. White space beyond the length is cut, of VARCHAR with a note. A CHAR has no spaces at
+/// its end, for a later part of the statement that reads it as for a later statement.
 pub(super) fn characters<'a>(
     value: ValueRef<'a>,
     chars: u32,
@@ -75,8 +77,12 @@ pub(super) fn characters<'a>(
 ) -> Coerced<'a> {
     let (text, issue) = in_character_set(bytes_of(value, arena), collation, arena);
     let cut = first_chars(text, chars as usize);
+    let kept = match is_char {
+        true => trim_trailing_spaces(cut),
+        false => cut,
+    };
     if cut.len() == text.len() {
-        return Coerced::maybe(ValueRef::Text(text), issue);
+        return Coerced::maybe(ValueRef::Text(kept), issue);
     }
     let only_blanks = text[cut.len()..].iter().all(|byte| matches!(byte, b' ' | b'\t'..=b'\r'));
     let length_issue = match (only_blanks, is_char) {
@@ -84,7 +90,7 @@ pub(super) fn characters<'a>(
         (true, false) => Some(CoerceIssue::TruncatedNote),
         (false, _) => Some(CoerceIssue::DataTooLong),
     };
-    Coerced::maybe(ValueRef::Text(cut), issue.or(length_issue))
+    Coerced::maybe(ValueRef::Text(kept), issue.or(length_issue))
 }
 
 /// TINYTEXT to LONGTEXT.
