@@ -96,10 +96,10 @@ fn main() -> ExitCode {
 /// Runs cases until the time is over. `run` runs one. True if nothing was found that is not listed.
 fn run_cases(
     options: &Options,
-    server: &mut Server,
     scratch: &Path,
     mut run: impl FnMut(&Server, u64, &mut Report) -> Result<(), String>,
 ) -> Result<bool, String> {
+    let mut server = Server::latchwork(scratch, &program()?)?;
     let mut report = Report::default();
     report.types = options.types;
     report.mixes_kinds = options.mixed;
@@ -111,7 +111,7 @@ fn run_cases(
         }
         let before = report.found.len();
         report.lost = false;
-        if let Err(problem) = run(server, case, &mut report) {
+        if let Err(problem) = run(&server, case, &mut report) {
             println!("-- seed {}, case {case}: {problem}", options.seed);
         }
         for script in &report.found[before..] {
@@ -120,8 +120,11 @@ fn run_cases(
         }
         if !server.is_running() {
             println!("-- the server ended:\n{}\n", server.log());
-            *server = Server::latchwork(scratch, &program()?)?;
+            server = Server::latchwork(scratch, &program()?)?;
         }
+    }
+    for (excuse, times) in &report.excused {
+        println!("{times} differences are gone with MariaDB's {excuse}");
     }
     println!(
         "{} statements in {:.1?}, {} new differences; {:.1?} without a new one",
@@ -138,10 +141,18 @@ fn program() -> Result<PathBuf, String> {
 }
 
 fn run_differential(options: &Options, scratch: &Path) -> Result<bool, String> {
-    let judge = Server::mariadb(scratch)?;
-    let mut server = Server::latchwork(scratch, &program()?)?;
+    let mut judges = 0;
+    let mut new_judge = || {
+        judges += 1;
+        Server::mariadb(&scratch.join(format!("judge-{judges}")))
+    };
+    let mut judge = new_judge()?;
     let mut known = Known::read();
-    let ended = run_cases(options, &mut server, scratch, |server, case, report| {
+    let ended = run_cases(options, scratch, |server, case, report| {
+        // Some statements end MariaDB.
+        if !judge.is_running() {
+            judge = new_judge()?;
+        }
         let clients = (judge.connect()?, server.connect()?);
         differential::case(clients, options.seed, case, &mut known, report)
     });
@@ -150,8 +161,7 @@ fn run_differential(options: &Options, scratch: &Path) -> Result<bool, String> {
 }
 
 fn run_partitions(options: &Options, scratch: &Path) -> Result<bool, String> {
-    let mut server = Server::latchwork(scratch, &program()?)?;
-    run_cases(options, &mut server, scratch, |server, case, report| {
+    run_cases(options, scratch, |server, case, report| {
         partitions::case(server.connect()?, options.seed, case, report)
     })
 }

@@ -191,10 +191,17 @@ pub fn texts(result: &QueryResult) -> Vec<Vec<String>> {
 /// order.
 fn texts_where(result: &QueryResult, floating: impl Fn(usize) -> bool) -> Vec<Vec<String>> {
     let mut rows = result.to_text();
+    // Zero has a sign in one server more often than in the other.
+    for row in &mut rows {
+        for value in row.iter_mut().filter(|value| value.starts_with("-0")) {
+            if value.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.')) {
+                value.remove(0);
+            }
+        }
+    }
     for at in (0..result.columns.len()).filter(|at| floating(*at)) {
         for row in &mut rows {
             if let Ok(value) = row[at].parse::<f64>() {
-                // Zero has a sign in one server more often than in the other.
                 row[at] = format!("{:.13e}", value + 0.0);
             }
         }

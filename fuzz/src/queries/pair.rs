@@ -56,6 +56,41 @@ const MODES: &[&str] = &[
 const LEVELS: &[&str] =
     &["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "REPEATABLE READ", "SERIALIZABLE"];
 
+/// Ways for MariaDB to plan a statement, each with its name. What it answers in only some of them is no
+/// answer to hold another server to.
+const PLANS: &[(&str, &str)] = &[
+    ("derived_merge=off", "optimizer_switch = 'derived_merge=off'"),
+    ("semijoin=off", "optimizer_switch = 'semijoin=off,firstmatch=off,loosescan=off'"),
+    ("materialization=off", "optimizer_switch = 'materialization=off,in_to_exists=on'"),
+    ("in_to_exists=off", "optimizer_switch = 'materialization=on,in_to_exists=off,semijoin=off'"),
+    ("subquery_cache=off", "optimizer_switch = 'subquery_cache=off'"),
+    (
+        "condition_pushdown=off",
+        "optimizer_switch = 'condition_pushdown_for_derived=off,condition_pushdown_for_subquery=off,\
+         condition_pushdown_from_having=off'",
+    ),
+    ("exists_to_in=off", "optimizer_switch = 'exists_to_in=off'"),
+    ("join_cache_level=0", "join_cache_level = 0"),
+    ("split_materialized=off", "optimizer_switch = 'split_materialized=off'"),
+    (
+        "indexes=off",
+        "optimizer_switch = 'index_merge=off,mrr=off,index_condition_pushdown=off,not_null_range_scan=off,\
+         table_elimination=off,rowid_filter=off,extended_keys=off'",
+    ),
+    (
+        "all=off",
+        "optimizer_switch = 'derived_merge=off,semijoin=off,materialization=off,subquery_cache=off,\
+         exists_to_in=off,condition_pushdown_for_derived=off,condition_pushdown_for_subquery=off,\
+         condition_pushdown_from_having=off,split_materialized=off,index_merge=off,\
+         orderby_uses_equalities=off,table_elimination=off'",
+    ),
+];
+
+/// The parts of TRADITIONAL that this server does not have yet, and the others.
+const ZERO_DATES: &str = "NO_ZERO_DATE and NO_ZERO_IN_DATE";
+const TRADITIONAL: &str = "STRICT_TRANS_TABLES,STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,\
+                           NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION";
+
 /// Which joins the planner may not choose, and how small the buffers are.
 const OWN_SETTINGS: &[&str] = &[
     "optimizer_switch = ''",
@@ -128,6 +163,37 @@ impl Pair {
         let keeps = keep && found.is_none() && !timed_out;
         self.both(if keeps { "COMMIT" } else { "ROLLBACK" })?;
         Ok(found)
+    }
+
+    /// What of MariaDB's settings makes the two agree, if that is a choice of plans.
+    ///
+    /// # Errors
+    /// If a server refuses what it should take.
+    pub fn excuse(&mut self, statement: &Statement) -> Result<Option<&'static str>, String> {
+        for (name, setting) in PLANS {
+            let agrees = self.agrees_with(statement, setting)?;
+            self.judge("SET optimizer_switch = DEFAULT, join_cache_level = DEFAULT")?;
+            if agrees {
+                return Ok(Some(name));
+            }
+        }
+        let mode = self.settings[0].clone();
+        if !mode.contains("TRADITIONAL") {
+            return Ok(None);
+        }
+        let agrees = self.agrees_with(statement, &format!("sql_mode = '{TRADITIONAL}'"))?;
+        self.judge(&mode)?;
+        Ok(agrees.then_some(ZERO_DATES))
+    }
+
+    fn agrees_with(&mut self, statement: &Statement, setting: &str) -> Result<bool, String> {
+        self.judge(&format!("SET {setting}"))?;
+        let found = self.compare(statement, false)?;
+        Ok(!self.timed_out && found.is_none_or(|found| found.kind.ends_with(": digits")))
+    }
+
+    fn judge(&mut self, setting: &str) -> Result<(), String> {
+        self.judge.query(setting).map(drop).map_err(|error| format!("MariaDB, {setting}: {error}"))
     }
 
     fn step(&mut self, tree: &Tree, protocol: Protocol) -> Option<Difference> {

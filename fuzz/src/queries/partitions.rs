@@ -85,7 +85,10 @@ pub fn case(mut client: Client, seed: u64, case: u64, report: &mut Report) -> Re
         report
             .add(head, |head| format!("-- seed {seed}, case {case}: {head}\n{};\n", script[3..].join(";\n")));
     }
-    without_indexes(&mut client, &generator.schema, &answered, report, &format!("seed {seed}, case {case}"))
+    let of = format!("-- seed {seed}, case {case}");
+    without_indexes(&mut client, &generator.schema, &answered, report, |head| {
+        format!("{of}: {head}\n{};\n", script[3..].join(";\n"))
+    })
 }
 
 /// The same rows when no index is left but the primary keys.
@@ -94,7 +97,7 @@ fn without_indexes(
     schema: &Schema,
     answered: &[(Tree, Rows)],
     report: &mut Report,
-    of: &str,
+    script: impl Fn(&str) -> String,
 ) -> Result<(), String> {
     for table in &schema.tables {
         for index in &table.indexes {
@@ -103,12 +106,16 @@ fn without_indexes(
         }
     }
     for (query, rows) in answered {
+        let written = query.to_text();
+        // LIMIT may keep any of the rows that compare as equal.
+        if schema.has_variants && written.contains("LIMIT") {
+            continue;
+        }
         // A hint names an index that is gone.
         if let Outcome::Done(result, _) = run(client, query, Protocol::Text)
             && sorted(texts(&result)) != *rows
         {
-            let head = format!("without indexes | {}", query.to_text());
-            report.add(head, |head| format!("-- {of}: {head}\n"));
+            report.add(format!("without indexes | {written}"), &script);
         }
     }
     Ok(())
@@ -227,9 +234,12 @@ fn contradiction(asked: &mut Asked<'_>, subject: &Tree, has_variants: bool) -> O
     if groups[0] != groups[1] {
         return Some(Some("partition of groups".into()));
     }
-    let mut whole = together(&distinct);
-    whole.dedup();
-    if distinct[0] != whole {
+    // Numbers that are rounded here, NULL and 'NULL' are told apart by the server alone.
+    let unique = |mut rows: Rows| {
+        rows.dedup();
+        rows
+    };
+    if unique(distinct[0].clone()) != unique(together(&distinct)) {
         return Some(Some("partition of distinct rows".into()));
     }
     having(asked, &grouped, &from)

@@ -50,7 +50,7 @@ impl Server {
         Server::begin(command, socket, folder.join("latchwork.log"))
     }
 
-    /// The distribution's MariaDB, in `folder`.
+    /// The distribution's MariaDB, in `folder`, which it makes.
     ///
     /// # Errors
     /// If it is not installed or does not start.
