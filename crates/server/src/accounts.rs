@@ -64,6 +64,16 @@ pub(crate) struct Credentials<'a> {
     pub errors_max: u64,
 }
 
+impl Credentials<'_> {
+    /// The answer to whoever may not come in, whatever the reason.
+    pub(crate) fn denied(&self) -> SqlError {
+        let using = if self.answer.is_empty() { "NO" } else { "YES" };
+        let message =
+            format!("Access denied for user '{}'@'{}' (using password: {using})", self.user, self.host);
+        SqlError::new(ErrorKind::AccessDenied, message)
+    }
+}
+
 /// Whether a client needs to know a password.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Trust {
@@ -197,12 +207,13 @@ impl Accounts {
         self.failures.store(0, Ordering::Relaxed);
     }
 
-    /// Accepts a connection. As in MariaDB, an account with all rights is never blocked for clients on the
-    /// server's own machine, so that a stranger cannot lock the administrator out.
+    /// Accepts a connection, and gives the hash of the password that it knows. As in MariaDB, an account
+    /// with all rights is never blocked for clients on the server's own machine, so that a stranger cannot
+    /// lock the administrator out.
     ///
     /// # Errors
     /// 1045: the user, the password or the way in is wrong. 4150 after too many wrong passwords.
-    pub(crate) fn check(&self, shown: &Credentials<'_>) -> Result<(), SqlError> {
+    pub(crate) fn check(&self, shown: &Credentials<'_>) -> Result<Option<PasswordHash>, SqlError> {
         if matches!(shown.host, "localhost" | "127.0.0.1" | "::1") {
             return self.check_password(shown);
         }
@@ -216,7 +227,7 @@ impl Accounts {
         }
         let result = self.check_password(shown);
         match result {
-            Ok(()) => self.forgive(),
+            Ok(_) => self.forgive(),
             Err(_) if shown.user == ROOT => {
                 // ORDER: as above.
                 self.failures.fetch_add(1, Ordering::Relaxed);
@@ -226,22 +237,16 @@ impl Accounts {
         result
     }
 
-    fn check_password(&self, shown: &Credentials<'_>) -> Result<(), SqlError> {
+    fn check_password(&self, shown: &Credentials<'_>) -> Result<Option<PasswordHash>, SqlError> {
         let known = self.passwords.lock().get(shown.user).copied();
-        let denied = || {
-            let using = if shown.answer.is_empty() { "NO" } else { "YES" };
-            let message =
-                format!("Access denied for user '{}'@'{}' (using password: {using})", shown.user, shown.host);
-            Err(SqlError::new(ErrorKind::AccessDenied, message))
-        };
         match known {
-            None => denied(),
-            Some(_) if shown.trust == Trust::Yes && shown.answer.is_empty() => Ok(()),
-            Some(None) if shown.trust != Trust::No => Ok(()),
+            None => Err(shown.denied()),
+            Some(_) if shown.trust == Trust::Yes && shown.answer.is_empty() => Ok(None),
+            Some(None) if shown.trust != Trust::No => Ok(None),
             // The answer is the same as for a wrong password: strangers learn nothing.
-            Some(None) => denied(),
-            Some(Some(hash)) if hash.accepts(shown.scramble, shown.answer) => Ok(()),
-            Some(Some(_)) => denied(),
+            Some(None) => Err(shown.denied()),
+            Some(Some(hash)) if hash.accepts(shown.scramble, shown.answer) => Ok(Some(hash)),
+            Some(Some(_)) => Err(shown.denied()),
         }
     }
 }
@@ -252,18 +257,14 @@ mod tests {
 
     const SCRAMBLE: Scramble = [7; 20];
 
-    fn enters(accounts: &Accounts, user: &str, password: &str, trusted_peer: bool) -> Result<(), SqlError> {
+    type Entered = Result<Option<PasswordHash>, SqlError>;
+
+    fn enters(accounts: &Accounts, user: &str, password: &str, trusted_peer: bool) -> Entered {
         let trust = if trusted_peer { Trust::Yes } else { Trust::No };
         enters_from(accounts, "localhost", user, password, trust)
     }
 
-    fn enters_from(
-        accounts: &Accounts,
-        host: &str,
-        user: &str,
-        password: &str,
-        trust: Trust,
-    ) -> Result<(), SqlError> {
+    fn enters_from(accounts: &Accounts, host: &str, user: &str, password: &str, trust: Trust) -> Entered {
         let answer = wire::auth::answer(password.as_bytes(), &SCRAMBLE);
         let shown = Credentials { user, host, scramble: &SCRAMBLE, answer: &answer, trust, errors_max: 3 };
         accounts.check(&shown)
@@ -275,7 +276,7 @@ mod tests {
         let accounts = Accounts::open(folder.path()).unwrap();
         accounts.set_password("root", NewPassword::Plain(b"secret")).unwrap();
         let code = |host: &str, user: &str, password: &str| {
-            enters_from(&accounts, host, user, password, Trust::No).map_or_else(|error| error.code(), |()| 0)
+            enters_from(&accounts, host, user, password, Trust::No).map_or_else(|error| error.code(), |_| 0)
         };
         let afar = |password: &str| code("10.0.0.1", "root", password);
         let wrong = |times: usize| (0..times).for_each(|_| assert_eq!(afar("x"), 1045));

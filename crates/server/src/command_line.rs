@@ -35,6 +35,12 @@ Who may connect
   --max_connections N         more connections are refused with error 1040   (151)
   --open_files_limit N        descriptors to ask the system for; 0 = as many as the hard limit allows   (0)
 
+Encryption (without a certificate the server makes one at the first start)
+  --ssl_cert FILE, --ssl_key FILE   the certificate and its key, in PEM form
+  --ssl_ca FILE               who vouches for the certificates of clients
+  --require_secure_transport  refuse TCP without TLS
+  --skip-ssl                  no TLS
+
 Memory
   --key_buffer_size BYTES     the cache of tables and indexes; K, M, G   (128M)
                               innodb_buffer_pool_size is another name for it

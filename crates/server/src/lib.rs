@@ -20,6 +20,7 @@ mod shared;
 mod signals;
 mod slow_log;
 mod stream;
+mod tls;
 
 pub use command_line::serve;
 pub use listeners::Address;

@@ -14,6 +14,7 @@ use crate::shared::{Counters, Shared};
 use crate::signals;
 use crate::slow_log::SlowLog;
 use crate::stream::Stream;
+use crate::tls::Tls;
 use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Weak, thread};
 use engine::Database;
@@ -116,10 +117,11 @@ impl Server {
                 true => None,
                 false => Some(Accounts::open(&datadir).map_err(|error| StartError(error.to_string()))?),
             };
+            let tls = Tls::open(&values, &datadir, &log).map_err(|error| StartError(error.to_string()))?;
             let pid_file = pid_path.as_deref().map(write_pid_file).transpose()?;
-            Ok((listeners, accounts, pid_file))
+            Ok((listeners, accounts, tls, pid_file))
         });
-        let (listeners, accounts, pid_file) = match opened {
+        let (listeners, accounts, tls, pid_file) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 // The database was not used, so closing it leaves it as it was found.
@@ -138,31 +140,20 @@ impl Server {
                  run SET PASSWORD = PASSWORD('...')",
             );
         }
-        let recovery = database.recovery();
-        if recovery.records > 0 {
-            log.note(&format!(
-                "the data directory was not shut down cleanly: replayed {} log record(s), repaired {} torn page(s), rolled \
-                 back {} transaction(s) with {} change(s)",
-                recovery.records, recovery.repaired_pages, recovery.rolled_back, recovery.changes_taken_back
-            ));
-        }
-        for table in database.damaged_tables() {
-            log.warning(&format!(
-                "table `{}`.`{}` is damaged and stays closed: {}",
-                table.database, table.name, table.why
-            ));
-        }
+        tell_of_recovery(&database, &log);
         let globals = options.globals.with_latch_as_chosen();
         describe_flush_method(&globals, &database, &log);
         let port = listeners.port().unwrap_or(0);
         globals.describe("datadir", &format!("{}/", datadir.display()));
         describe_names(&globals, &socket, port, pid_path.as_deref());
+        describe_tls(&globals, tls.as_ref());
         let shared = Arc::new(Shared {
             instance: Instance::with_globals(database, globals),
             registry: Registry::default(),
             log,
             accounts,
             trusted_peers,
+            tls,
             started: Instant::now(),
             counters: Counters::default(),
             buffers: base::CoreLocal::new(),
@@ -342,6 +333,32 @@ fn describe_names(globals: &Globals, socket: &Path, port: u16, pid_path: Option<
         globals.describe("log_slow_query_file", &format!("{host}-slow.log"));
     }
     globals.describe("hostname", &host);
+}
+
+/// Gives SHOW VARIABLES the certificate and the key that the server has in fact.
+fn describe_tls(globals: &Globals, tls: Option<&Tls>) {
+    let Some(tls) = tls else { return };
+    let settings = tls.settings();
+    globals.describe("have_ssl", "YES");
+    globals.describe("ssl_cert", &settings.certificate_path().display().to_string());
+    globals.describe("ssl_key", &settings.key_path().display().to_string());
+}
+
+fn tell_of_recovery(database: &Database, log: &Log) {
+    let recovery = database.recovery();
+    if recovery.records > 0 {
+        log.note(&format!(
+            "the data directory was not shut down cleanly: replayed {} log record(s), repaired {} torn page(s), rolled \
+             back {} transaction(s) with {} change(s)",
+            recovery.records, recovery.repaired_pages, recovery.rolled_back, recovery.changes_taken_back
+        ));
+    }
+    for table in database.damaged_tables() {
+        log.warning(&format!(
+            "table `{}`.`{}` is damaged and stays closed: {}",
+            table.database, table.name, table.why
+        ));
+    }
 }
 
 /// Opens the sockets. Clients that connect before [`Server::run`] wait.

@@ -4,9 +4,10 @@ use crate::accounts::{Accounts, TrustedPeers};
 use crate::log::Log;
 use crate::registry::{CommandTimes, Registry};
 use crate::slow_log::SlowLog;
+use crate::tls::Tls;
 use base::sync::Arc;
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sql::host::{ConnectionCount, ConnectionCounts, Host, Kill, Memory, NewPassword, Process};
+use sql::host::{ConnectionCount, ConnectionCounts, Host, Kill, Memory, NewPassword, Process, TlsFigures};
 use sql::{ErrorKind, Instance, SqlError};
 use std::time::Instant;
 use wire::auth::PasswordHash;
@@ -20,6 +21,8 @@ pub(crate) struct Shared {
     /// `None` with `--skip-grant-tables`: then everyone may connect.
     pub accounts: Option<Accounts>,
     pub trusted_peers: TrustedPeers,
+    /// `None` with `--skip-ssl`.
+    pub tls: Option<Tls>,
     pub started: Instant,
     pub counters: Counters,
     /// Memory for answers. A connection borrows a buffer for each command.
@@ -108,6 +111,17 @@ impl Host for Shared {
 
     fn flush_slow_log(&self) {
         self.slow_log.reopen();
+    }
+
+    fn tls(&self) -> Option<TlsFigures> {
+        self.tls.as_ref().map(Tls::figures)
+    }
+
+    fn reload_tls(&self) -> Result<(), SqlError> {
+        let Some(tls) = &self.tls else { return Ok(()) };
+        tls.reload(&self.log).map_err(|error| {
+            SqlError::new(ErrorKind::Unknown, format!("Failed to refresh SSL, error: {error}"))
+        })
     }
 
     fn memory(&self) -> Memory {

@@ -1,70 +1,193 @@
-//! A socket of either family, read and written through shared references.
+//! A client's socket, plain or encrypted, read and written through shared references.
 
 use base::phases::{self, Phase};
+use base::sync::{Mutex, OnceLock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustls::{CipherSuite, HandshakeKind, ProtocolVersion, ServerConnection};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// A client's socket.
+base::latch_class!(pub EncryptionLatch, "encryption of a connection");
+
+/// A client's socket, and its encryption from the moment on when the client asks for it.
+///
+/// The connection's own thread alone reads and writes. Others may shut the socket down, which needs no
+/// latch: so the latch is free whenever that thread comes.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub(crate) struct Stream {
+    socket: Socket,
+    encryption: OnceLock<Box<Encryption>>,
+}
+
+type Encryption = Mutex<ServerConnection, EncryptionLatch>;
+
+#[derive(Debug)]
+enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
+}
+
+/// What is known of an encrypted connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Encrypted {
+    pub version: ProtocolVersion,
+    pub cipher: CipherSuite,
+    /// By a ticket of an earlier connection.
+    pub resumed: bool,
 }
 
 /// How much is still read from a client whose connection ends, and for how long.
 const DRAIN_BYTES_MAX: usize = 1 << 20;
 const DRAIN_WAIT: Duration = Duration::from_millis(200);
 
+/// How much is encrypted before it is sent: a few records of 16 KiB.
+const ENCRYPTED_BYTES: usize = 64 << 10;
+
+impl Read for &Socket {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => (&mut &*stream).read(space),
+            Socket::Tcp(stream) => (&mut &*stream).read(space),
+        }
+    }
+}
+
+impl Write for &Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => (&mut &*stream).write(bytes),
+            Socket::Tcp(stream) => (&mut &*stream).write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 impl Stream {
     pub(crate) fn unix(stream: UnixStream) -> io::Result<Stream> {
         stream.set_nonblocking(false)?;
-        Ok(Stream::Unix(stream))
+        Ok(Stream::plain(Socket::Unix(stream)))
     }
 
     pub(crate) fn tcp(stream: TcpStream) -> io::Result<Stream> {
         stream.set_nonblocking(false)?;
         // An answer is one write, so waiting for more bytes would only delay it.
         stream.set_nodelay(true)?;
-        Ok(Stream::Tcp(stream))
+        Ok(Stream::plain(Socket::Tcp(stream)))
+    }
+
+    fn plain(socket: Socket) -> Stream {
+        Stream { socket, encryption: OnceLock::new() }
+    }
+
+    /// Encrypts everything from here on. `early`: bytes of the client's that have been read already. The
+    /// handshake is still to be done: see [`Stream::handshake_step`].
+    pub(crate) fn encrypt(&self, mut connection: ServerConnection, mut early: &[u8]) -> io::Result<()> {
+        while !early.is_empty() {
+            connection.read_tls(&mut early)?;
+            connection.process_new_packets().map_err(broken)?;
+        }
+        self.encryption
+            .set(Box::new(Mutex::of_class(connection)))
+            .map_err(|_| io::Error::other("the connection is encrypted already"))
+    }
+
+    /// Goes on with the handshake of TLS by one message of the client's. True if it is over.
+    pub(crate) fn handshake_step(&self) -> io::Result<bool> {
+        let Some(encryption) = self.encryption.get() else { return Ok(true) };
+        let mut connection = encryption.lock();
+        send(&mut connection, &self.socket)?;
+        if !connection.is_handshaking() {
+            return Ok(true);
+        }
+        if !receive(&mut connection, &self.socket)? {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the client left during the TLS handshake",
+            ));
+        }
+        send(&mut connection, &self.socket)?;
+        Ok(!connection.is_handshaking())
+    }
+
+    /// `None` if the connection is not encrypted.
+    pub(crate) fn encrypted(&self) -> Option<Encrypted> {
+        let connection = self.encryption.get()?.lock();
+        Some(Encrypted {
+            version: connection.protocol_version()?,
+            cipher: connection.negotiated_cipher_suite()?.suite(),
+            resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+        })
+    }
+
+    /// True if nobody can listen: the connection is encrypted, or does not leave the machine.
+    pub(crate) fn is_secure(&self) -> bool {
+        matches!(self.socket, Socket::Unix(_)) || self.encryption.get().is_some()
     }
 
     pub(crate) fn read(&self, space: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Unix(stream) => (&mut &*stream).read(space),
-            Stream::Tcp(stream) => (&mut &*stream).read(space),
+        let Some(encryption) = self.encryption.get() else {
+            return (&self.socket).read(space);
+        };
+        let mut connection = encryption.lock();
+        loop {
+            match connection.reader().read(space) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // The client closed without a farewell of TLS, as many do.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
+                read => return read,
+            }
+            receive(&mut connection, &self.socket)?;
+            send(&mut connection, &self.socket)?;
         }
     }
 
     pub(crate) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         let _sending = phases::enter(Phase::Network);
-        match self {
-            Stream::Unix(stream) => (&mut &*stream).write_all(bytes),
-            Stream::Tcp(stream) => (&mut &*stream).write_all(bytes),
+        let Some(encryption) = self.encryption.get() else {
+            return (&self.socket).write_all(bytes);
+        };
+        let mut connection = encryption.lock();
+        for part in bytes.chunks(ENCRYPTED_BYTES) {
+            let mut part = part;
+            while !part.is_empty() {
+                let taken = connection.writer().write(part)?;
+                part = &part[taken..];
+                send(&mut connection, &self.socket)?;
+            }
         }
+        Ok(())
     }
 
     pub(crate) fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
         let timeout = Some(timeout.max(Duration::from_millis(1)));
-        match self {
-            Stream::Unix(stream) => stream.set_read_timeout(timeout),
-            Stream::Tcp(stream) => stream.set_read_timeout(timeout),
+        match &self.socket {
+            Socket::Unix(stream) => stream.set_read_timeout(timeout),
+            Socket::Tcp(stream) => stream.set_read_timeout(timeout),
         }
     }
 
     pub(crate) fn set_write_timeout(&self, timeout: Duration) -> io::Result<()> {
         let timeout = Some(timeout.max(Duration::from_millis(1)));
-        match self {
-            Stream::Unix(stream) => stream.set_write_timeout(timeout),
-            Stream::Tcp(stream) => stream.set_write_timeout(timeout),
+        match &self.socket {
+            Socket::Unix(stream) => stream.set_write_timeout(timeout),
+            Socket::Tcp(stream) => stream.set_write_timeout(timeout),
         }
     }
 
     /// True if there are bytes to read, or the end of the stream, before `timeout`.
     pub(crate) fn wait_readable(&self, timeout: Duration) -> io::Result<bool> {
+        if let Some(encryption) = self.encryption.get() {
+            let mut connection = encryption.lock();
+            if connection.process_new_packets().map_err(broken)?.plaintext_bytes_to_read() > 0 {
+                return Ok(true);
+            }
+        }
         let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
         let mut fds = [PollFd::from_borrowed_fd(self.fd(), PollFlags::IN)];
         match poll(&mut fds, Some(&timeout)) {
@@ -75,27 +198,27 @@ impl Stream {
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Stream::Unix(stream) => stream.as_fd(),
-            Stream::Tcp(stream) => stream.as_fd(),
+        match &self.socket {
+            Socket::Unix(stream) => stream.as_fd(),
+            Socket::Tcp(stream) => stream.as_fd(),
         }
     }
 
     /// The user at the other end of a unix socket.
     pub(crate) fn peer_uid(&self) -> Option<u32> {
-        match self {
-            Stream::Unix(stream) => {
+        match &self.socket {
+            Socket::Unix(stream) => {
                 rustix::net::sockopt::socket_peercred(stream).ok().map(|peer| peer.uid.as_raw())
             }
-            Stream::Tcp(_) => None,
+            Socket::Tcp(_) => None,
         }
     }
 
     fn shut_down(&self, what: Shutdown) {
         // An error means that the other side has gone already. Then nothing is left to do.
-        let _ = match self {
-            Stream::Unix(stream) => stream.shutdown(what),
-            Stream::Tcp(stream) => stream.shutdown(what),
+        let _ = match &self.socket {
+            Socket::Unix(stream) => stream.shutdown(what),
+            Socket::Tcp(stream) => stream.shutdown(what),
         };
     }
 
@@ -111,6 +234,12 @@ impl Stream {
 
     /// Ends the writing side, and reads what the client still sends, within limits.
     pub(crate) fn drain(&self) {
+        if let Some(encryption) = self.encryption.get() {
+            let mut connection = encryption.lock();
+            connection.send_close_notify();
+            // A client that is gone needs no farewell.
+            let _ = send(&mut connection, &self.socket);
+        }
         self.shut_down(Shutdown::Write);
         if self.set_read_timeout(DRAIN_WAIT).is_err() {
             return;
@@ -118,10 +247,34 @@ impl Stream {
         let mut space = [0; 16 << 10];
         let mut drained = 0;
         while drained < DRAIN_BYTES_MAX {
-            match self.read(&mut space) {
+            // What it is does not matter, so it stays encrypted.
+            match (&self.socket).read(&mut space) {
                 Ok(0) | Err(_) => return,
                 Ok(count) => drained += count,
             }
         }
     }
+}
+
+/// Waits for bytes of the client's and decrypts them. False at the end of the stream.
+fn receive(connection: &mut ServerConnection, socket: &Socket) -> io::Result<bool> {
+    let received = connection.read_tls(&mut &*socket)?;
+    if let Err(error) = connection.process_new_packets() {
+        // The client is told why, if it is still there.
+        let _ = send(connection, socket);
+        return Err(broken(error));
+    }
+    Ok(received > 0)
+}
+
+/// Sends what is encrypted.
+fn send(connection: &mut ServerConnection, socket: &Socket) -> io::Result<()> {
+    while connection.wants_write() {
+        connection.write_tls(&mut &*socket)?;
+    }
+    Ok(())
+}
+
+fn broken(error: rustls::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("TLS: {error}"))
 }

@@ -1,4 +1,5 @@
-//! What statements need of the server around them: SHOW PROCESSLIST, KILL, SET PASSWORD, SHOW STATUS.
+//! What statements need of the server around them: SHOW PROCESSLIST, KILL, SET PASSWORD, SHOW STATUS,
+//! FLUSH SSL.
 //!
 //! The SQL layer has no sockets. A server attaches itself to the [`crate::Instance`]. Without a server, as in
 //! a program that embeds the engine, these statements answer that there is none.
@@ -38,6 +39,31 @@ pub trait Host: Send + Sync {
 
     /// FLUSH SLOW LOGS.
     fn flush_slow_log(&self);
+
+    /// `None` if the server has no TLS.
+    fn tls(&self) -> Option<TlsFigures>;
+
+    /// FLUSH SSL: reads certificates and keys again, for new connections.
+    ///
+    /// # Errors
+    /// 1105 if one cannot be used. Then nothing changes.
+    fn reload_tls(&self) -> Result<(), SqlError>;
+}
+
+/// What SHOW STATUS says of TLS.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct TlsFigures {
+    /// Connections that asked for TLS, those that got it, and those of them that went on with the secrets
+    /// of an earlier one.
+    pub begun: u64,
+    pub finished: u64,
+    pub resumed: u64,
+    pub asks_for_certificates: bool,
+    /// From when and until when the certificate holds, as OpenSSL writes it.
+    pub not_before: String,
+    pub not_after: String,
+    /// What clients may choose from, with colons.
+    pub ciphers: String,
 }
 
 /// The process's memory, in bytes.

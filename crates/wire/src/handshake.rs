@@ -154,13 +154,18 @@ impl<'a> HandshakeResponse<'a> {
         })
     }
 
-    /// Writes the fields that `capabilities` announces, and leaves out the others.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    /// Writes the request for TLS: the response's first fields, without a word of who the client is.
+    pub fn write_tls_request(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.capabilities as u32).to_le_bytes());
         out.extend_from_slice(&self.packet_bytes_max.to_le_bytes());
         out.push(self.charset);
         out.extend_from_slice(&[0; 19]);
         out.extend_from_slice(&upper_half(self.capabilities).to_le_bytes());
+    }
+
+    /// Writes the fields that `capabilities` announces, and leaves out the others.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        self.write_tls_request(out);
         put::nul_bytes(out, self.user);
         if self.capabilities & capability::PLUGIN_AUTH_LENENC != 0 {
             put::lenenc_bytes(out, self.auth_answer);
@@ -181,6 +186,15 @@ impl<'a> HandshakeResponse<'a> {
             put::lenenc_bytes(out, self.attributes);
         }
     }
+}
+
+/// The bytes of a request for TLS.
+const TLS_REQUEST_BYTES: usize = 32;
+
+/// True if a client's first packet asks for TLS. Its answer to the greeting then follows encrypted.
+pub fn is_tls_request(payload: &[u8]) -> bool {
+    let has_flag = |bytes: &[u8]| u64::from(u16::from_le_bytes([bytes[0], bytes[1]])) & capability::SSL != 0;
+    payload.len() == TLS_REQUEST_BYTES && has_flag(payload)
 }
 
 /// The client's request to change the user on the same connection (COM_CHANGE_USER, without its first

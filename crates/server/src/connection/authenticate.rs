@@ -3,12 +3,15 @@
 use super::{Channel, End};
 use crate::accounts::{Credentials, Trust};
 use crate::shared::Shared;
+use crate::tls::cipher_name;
+use rustls::ProtocolVersion;
 use sql::host::ConnectionCount;
 use sql::{ErrorKind, Session, SqlError};
+use std::io;
 use std::time::{Duration, Instant};
-use wire::auth::{SCRAMBLE_BYTES, Scramble};
+use wire::auth::{PasswordHash, SCRAMBLE_BYTES, Scramble};
 use wire::constants::{NATIVE_PASSWORD, capability, charset, status};
-use wire::handshake::{ChangeUser, Greeting, HandshakeResponse, write_auth_switch};
+use wire::handshake::{ChangeUser, Greeting, HandshakeResponse, is_tls_request, write_auth_switch};
 use wire::response::{self, OkFields, OkHeader};
 
 /// The longest names have 64 characters in databases and 128 in accounts.
@@ -36,11 +39,13 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
         .stream
         .set_write_timeout(Duration::from_secs(values.unsigned("net_write_timeout")))?;
     let scramble = new_scramble()?;
+    let tls = if shared.tls.is_some() { capability::SSL } else { 0 };
+    let capabilities = capability::SERVER | tls;
     let greeting = Greeting {
         server_version: values.text("version"),
         connection_id: channel.output.entry.id as u32,
         scramble,
-        capabilities: capability::SERVER,
+        capabilities,
         charset: charset::UTF8MB4_GENERAL_CI as u8,
         status: status::AUTOCOMMIT,
     };
@@ -49,11 +54,16 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
     channel.flush()?;
     channel.reader.set_sequence(1);
 
-    let packet = channel.packet()?;
+    let mut packet = channel.packet()?;
+    if is_tls_request(channel.reader.payload(&packet)) {
+        upgrade(shared, channel)?;
+        packet = channel.packet()?;
+    }
     let response = HandshakeResponse::parse(channel.reader.payload(&packet))
         .map_err(|_| End::Refused(SqlError::new(ErrorKind::BadHandshake, "Bad handshake")))?;
-    channel.output.capabilities = response.capabilities & capability::SERVER;
+    channel.output.capabilities = response.capabilities & capabilities;
     let charset = response.charset;
+    let response_is_of_mariadb = response.capabilities & capability::LONG_PASSWORD == 0;
     let interactive = response.capabilities & capability::INTERACTIVE != 0;
     let claim = Claim {
         user: text(response.user),
@@ -62,12 +72,51 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
         database: response.database.map(text),
     };
     channel.answer();
-    let mut session = authenticate(shared, channel, &scramble, &claim)?;
-    session.set_handshake(charset.into(), interactive);
+    let mut admitted = authenticate(shared, channel, &scramble, &claim)?;
+    // MySQL's clients set this flag, and do not know of proofs.
+    if response_is_of_mariadb {
+        admitted.proof = prove(shared, channel, &admitted, &scramble);
+    }
+    admitted.session.set_handshake(charset.into(), interactive);
     channel.deadline = None;
-    channel.reader.set_payload_bytes_max(session.variables().common.max_allowed_packet as usize);
-    enter_database(channel, &mut session, &claim)?;
-    Ok(session)
+    channel.reader.set_payload_bytes_max(admitted.session.variables().common.max_allowed_packet as usize);
+    enter_database(channel, admitted, &claim)
+}
+
+/// Begins TLS, as the client has asked. Its answer to the greeting comes next, encrypted.
+fn upgrade(shared: &Shared, channel: &mut Channel) -> Result<(), End> {
+    let Some(tls) = &shared.tls else {
+        return Err(End::Refused(SqlError::new(ErrorKind::BadHandshake, "Bad handshake")));
+    };
+    tls.count_begun();
+    let connection = tls.settings().connection().map_err(|error| End::Gone(io::Error::other(error)))?;
+    let early = channel.reader.take_rest();
+    let stream = &channel.output.entry.stream;
+    stream.encrypt(connection, &early)?;
+    loop {
+        let left = channel.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Err(End::Gone(io::ErrorKind::TimedOut.into()));
+        }
+        if let Some(left) = left {
+            stream.set_read_timeout(left)?;
+        }
+        if stream.handshake_step()? {
+            break;
+        }
+    }
+    tls.count_finished(stream.encrypted().is_some_and(|encrypted| encrypted.resumed));
+    Ok(())
+}
+
+/// The proof of the server's certificate for a client of MariaDB's kind. Empty without TLS or a password.
+fn prove(shared: &Shared, channel: &Channel, admitted: &Admitted, scramble: &Scramble) -> Vec<u8> {
+    match (&shared.tls, &admitted.password) {
+        (Some(tls), Some(hash)) if channel.output.entry.stream.encrypted().is_some() => {
+            tls.settings().proof(hash, scramble)
+        }
+        _ => Vec::new(),
+    }
 }
 
 impl Claim {
@@ -87,9 +136,17 @@ impl Claim {
 /// COM_CHANGE_USER: a new session for another account.
 pub(super) fn change_user(shared: &Shared, channel: &mut Channel, claim: &Claim) -> Result<Session, End> {
     let scramble = new_scramble()?;
-    let mut session = authenticate(shared, channel, &scramble, claim)?;
-    enter_database(channel, &mut session, claim)?;
-    Ok(session)
+    let admitted = authenticate(shared, channel, &scramble, claim)?;
+    enter_database(channel, admitted, claim)
+}
+
+/// A client that may come in.
+struct Admitted {
+    session: Session,
+    /// Of the password that the client knows.
+    password: Option<PasswordHash>,
+    /// See [`crate::tls::Settings::proof`].
+    proof: Vec<u8>,
 }
 
 /// Checks the claim. On success nothing is answered yet.
@@ -98,8 +155,9 @@ fn authenticate(
     channel: &mut Channel,
     scramble: &Scramble,
     claim: &Claim,
-) -> Result<Session, End> {
+) -> Result<Admitted, End> {
     let mut answer = claim.answer.clone();
+    let mut password = None;
     if let Some(accounts) = &shared.accounts {
         let knows_plugin = claim.plugin.is_empty() || claim.plugin == NATIVE_PASSWORD;
         if !knows_plugin {
@@ -120,13 +178,21 @@ fn authenticate(
             trust: shared.trusted_peers.trust(peer),
             errors_max: shared.instance.globals().values().unsigned("max_password_errors"),
         };
-        if let Err(error) = accounts.check(&shown) {
-            if shown.trust == Trust::No {
-                // Guessing is slow on one connection, and there are few connections for strangers.
-                std::thread::sleep(WRONG_PASSWORD_DELAY);
+        let wants_tls = shared.instance.globals().values().boolean("require_secure_transport");
+        let checked = match wants_tls && !channel.output.entry.stream.is_secure() {
+            true => Err(shown.denied()),
+            false => accounts.check(&shown),
+        };
+        password = match checked {
+            Ok(password) => password,
+            Err(error) => {
+                if shown.trust == Trust::No {
+                    // Guessing is slow on one connection, and there are few connections for strangers.
+                    std::thread::sleep(WRONG_PASSWORD_DELAY);
+                }
+                return Err(End::Refused(error));
             }
-            return Err(End::Refused(error));
-        }
+        };
     }
     let peer = channel.output.entry.stream.peer_uid();
     let reserve = usize::from(shared.trusted_peers.trust(peer) != Trust::No);
@@ -144,18 +210,26 @@ fn authenticate(
     );
     session.set_counts_found_rows(channel.output.capabilities & capability::FOUND_ROWS != 0);
     session.set_multi_statements(channel.output.capabilities & capability::MULTI_STATEMENTS != 0);
+    if let Some(encrypted) = channel.output.entry.stream.encrypted() {
+        let version = match encrypted.version {
+            ProtocolVersion::TLSv1_2 => "TLSv1.2",
+            _ => "TLSv1.3",
+        };
+        session.set_encryption(version, cipher_name(encrypted.cipher));
+    }
     channel.output.entry.authenticated(&claim.user, session.interrupt().clone());
-    Ok(session)
+    Ok(Admitted { session, password, proof: Vec::new() })
 }
 
-fn enter_database(channel: &mut Channel, session: &mut Session, claim: &Claim) -> Result<(), End> {
+fn enter_database(channel: &mut Channel, admitted: Admitted, claim: &Claim) -> Result<Session, End> {
+    let Admitted { mut session, proof, .. } = admitted;
     if let Some(database) = &claim.database {
         session.use_database(database).map_err(End::Refused)?;
     }
-    let fields = OkFields { status: session.status_flags(), ..OkFields::default() };
+    let fields = OkFields { status: session.status_flags(), info: &proof, ..OkFields::default() };
     response::ok(&mut channel.output.writer, OkHeader::Statement, &fields);
     channel.flush()?;
-    Ok(())
+    Ok(session)
 }
 
 /// A name that a client sends, cut to a length that is beyond every real one.

@@ -14,4 +14,5 @@ mod packets;
 mod row_locks;
 mod sessions;
 mod support;
+mod tls;
 mod waiting;

@@ -130,6 +130,8 @@ pub(crate) struct Client {
     /// UPDATE counts the rows that it found, not those that it changed.
     pub(crate) counts_found_rows: bool,
     pub(crate) multi_statements: bool,
+    /// Version and cipher of TLS, if the connection is encrypted.
+    pub(crate) encryption: Option<(&'static str, &'static str)>,
     /// COMMIT RELEASE: the client is sent away. The only field that a statement changes.
     pub(crate) released: bool,
 }
@@ -190,6 +192,7 @@ impl Session {
             account: format!("{user}@{host}"),
             counts_found_rows: false,
             multi_statements: false,
+            encryption: None,
             released: false,
         };
         let memory = Arc::new(Account::new(instance.memory.clone()));
@@ -232,6 +235,11 @@ impl Session {
     /// Sets CLIENT_FOUND_ROWS, a flag of the client: then the affected rows of UPDATE are those that matched.
     pub fn set_counts_found_rows(&mut self, on: bool) {
         self.client.counts_found_rows = on;
+    }
+
+    /// Notes how the connection is encrypted, for SHOW STATUS.
+    pub fn set_encryption(&mut self, version: &'static str, cipher: &'static str) {
+        self.client.encryption = Some((version, cipher));
     }
 
     /// Applies what the client said in the handshake: the number of its collation, and whether it is

@@ -153,7 +153,6 @@ pub fn check(
 /// does not act on it.
 pub(super) fn unkept_promise(definition: &Definition, setting: &Setting) -> Option<&'static str> {
     match (definition.name, setting) {
-        ("require_secure_transport", Setting::Boolean(true)) => Some("OFF, since there is no TLS"),
         ("general_log", Setting::Boolean(true)) => Some("OFF, since there is no general log"),
         _ => None,
     }

@@ -206,6 +206,7 @@ pub struct Connection<S> {
     capabilities: u64,
     /// The columns of prepared statements, as the server sent them last. Empty without CACHE_METADATA.
     kept: HashMap<u32, Vec<OwnedColumn>>,
+    login_info: Vec<u8>,
 }
 
 impl<S: Read + Write> Connection<S> {
@@ -214,6 +215,45 @@ impl<S: Read + Write> Connection<S> {
     /// # Errors
     /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn connect(stream: S, options: &ConnectOptions) -> Result<Connection<S>, ClientError> {
+        let mut connection = Connection::greeted(stream, options)?;
+        connection.log_in(options)?;
+        Ok(connection)
+    }
+
+    /// The same over TLS: `encrypt` makes the encrypted stream of a plain one.
+    ///
+    /// # Errors
+    /// As [`Connection::connect`], and if the server has no TLS.
+    pub fn connect_encrypted<T: Read + Write>(
+        stream: T,
+        options: &ConnectOptions,
+        encrypt: impl FnOnce(T) -> io::Result<S>,
+    ) -> Result<Connection<S>, ClientError> {
+        let mut plain = Connection::greeted(stream, options)?;
+        if plain.greeting.capabilities & capability::SSL == 0 {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the server has no TLS").into());
+        }
+        plain.capabilities |= capability::SSL;
+        plain.writer.set_sequence(plain.reader.sequence());
+        plain.response(options, b"").write_tls_request(plain.writer.begin());
+        plain.writer.finish();
+        plain.send()?;
+        plain.reader.set_sequence(plain.writer.sequence());
+        let mut connection = Connection {
+            stream: encrypt(plain.stream)?,
+            reader: plain.reader,
+            writer: plain.writer,
+            greeting: plain.greeting,
+            capabilities: plain.capabilities,
+            kept: HashMap::new(),
+            login_info: Vec::new(),
+        };
+        connection.log_in(options)?;
+        Ok(connection)
+    }
+
+    /// A connection that has read the server's greeting.
+    fn greeted(stream: S, options: &ConnectOptions) -> Result<Connection<S>, ClientError> {
         let mut connection = Connection {
             stream,
             reader: PacketReader::new(usize::MAX),
@@ -228,6 +268,7 @@ impl<S: Read + Write> Connection<S> {
             },
             capabilities: 0,
             kept: HashMap::new(),
+            login_info: Vec::new(),
         };
         let packet = connection.read_packet()?;
         let payload = connection.reader.payload(&packet);
@@ -240,23 +281,29 @@ impl<S: Read + Write> Connection<S> {
             wanted |= capability::CONNECT_WITH_DB;
         }
         connection.capabilities = wanted & connection.greeting.capabilities;
-        let answer = auth::answer(options.password.as_bytes(), &connection.greeting.scramble);
-        let response = HandshakeResponse {
-            capabilities: connection.capabilities,
+        Ok(connection)
+    }
+
+    fn response<'a>(&self, options: &'a ConnectOptions, answer: &'a [u8]) -> HandshakeResponse<'a> {
+        HandshakeResponse {
+            capabilities: self.capabilities,
             packet_bytes_max: 1 << 30,
             charset: charset::UTF8MB4_GENERAL_CI as u8,
             user: options.user.as_bytes(),
-            auth_answer: &answer,
+            auth_answer: answer,
             database: options.database.as_deref().map(str::as_bytes),
             auth_plugin: NATIVE_PASSWORD,
             attributes: b"",
-        };
-        connection.writer.set_sequence(connection.reader.sequence());
-        response.write(connection.writer.begin());
-        connection.writer.finish();
-        connection.send()?;
-        connection.finish_authentication(options.password.as_bytes())?;
-        Ok(connection)
+        }
+    }
+
+    fn log_in(&mut self, options: &ConnectOptions) -> Result<(), ClientError> {
+        let answer = auth::answer(options.password.as_bytes(), &self.greeting.scramble);
+        self.writer.set_sequence(self.reader.sequence());
+        self.response(options, &answer).write(self.writer.begin());
+        self.writer.finish();
+        self.send()?;
+        self.finish_authentication(options.password.as_bytes())
     }
 
     fn finish_authentication(&mut self, password: &[u8]) -> Result<(), ClientError> {
@@ -265,7 +312,11 @@ impl<S: Read + Write> Connection<S> {
             let packet = self.read_packet()?;
             let payload = self.reader.payload(&packet);
             match payload.first() {
-                Some(0) => return Ok(()),
+                Some(0) => {
+                    let fields = OkFields::parse(payload)?;
+                    self.login_info = fields.info.to_vec();
+                    return Ok(());
+                }
                 Some(0xff) => return Err(ClientError::Server(ServerError::parse(payload)?)),
                 _ => {
                     let (_, scramble) = parse_auth_switch(payload)?;
@@ -280,6 +331,11 @@ impl<S: Read + Write> Connection<S> {
 
     pub fn greeting(&self) -> &Greeting {
         &self.greeting
+    }
+
+    /// The text of the packet that ended the login.
+    pub fn login_info(&self) -> &[u8] {
+        &self.login_info
     }
 
     /// What both sides agreed on.

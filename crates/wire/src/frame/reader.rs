@@ -208,6 +208,14 @@ impl PacketReader {
         &self.buffer[packet.range.clone()]
     }
 
+    /// The bytes behind the last packet. They are no longer the reader's: what follows is not framed as
+    /// before.
+    pub fn take_rest(&mut self) -> Vec<u8> {
+        let rest = self.buffer[self.scan..self.end].to_vec();
+        self.end = self.scan;
+        rest
+    }
+
     /// True if there are bytes of a packet that has not been returned yet.
     pub fn has_partial(&self) -> bool {
         self.end > self.scan || self.state != State::First

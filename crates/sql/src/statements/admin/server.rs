@@ -35,6 +35,11 @@ pub(crate) fn flush(
                     host.flush_privileges();
                 }
             }
+            "SSL" => {
+                if let Some(host) = session.instance.host() {
+                    host.reload_tls()?;
+                }
+            }
             "HOSTS" | "USER_RESOURCES" | "QUERY_CACHE" => {}
             "QUERY" => words.expect("CACHE")?,
             "ERROR" | "GENERAL" | "BINARY" | "ENGINE" | "RELAY" => words.expect("LOGS")?,

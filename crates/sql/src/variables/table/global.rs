@@ -53,7 +53,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     // Our own: whether connections record how long each phase of a statement takes.
     global("query_phases", boolean(false)).works(),
     global("read_only", boolean(false)).because(EXEMPT),
-    global("require_secure_transport", boolean(false)).because("only OFF is taken: there is no TLS"),
+    global("require_secure_transport", boolean(false)).works(),
     // Our own: memory in bytes of the default key cache for rows whose pages are not in memory. -1 means as
     // much as is useful.
     global("row_cache_size", signed(-1, -1, 9223372036854775807)).works(),

@@ -18,7 +18,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("have_profiling", text("NO")).read_only(),
     global("have_query_cache", text("NO")).read_only(),
     global("have_rtree_keys", text("NO")).read_only(),
-    global("have_ssl", text("DISABLED")).read_only(),
+    global("have_ssl", text("DISABLED")).read_only().works(),
     global("have_symlink", text("DISABLED")).read_only(),
     global("hostname", text("")).read_only().works(),
     global("init_file", text("")).read_only().works(),
@@ -53,13 +53,15 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     // Its own: the permissions of the socket, in octal, and `USER` or `USER:GROUP`, as numbers.
     global("socket_mode", text("0777")).read_only().works(),
     global("socket_owner", text("")).read_only().works(),
-    global("ssl_ca", text("")).read_only(),
-    global("ssl_capath", text("")).read_only(),
-    global("ssl_cert", text("")).read_only(),
-    global("ssl_cipher", text("")).read_only(),
-    global("ssl_crl", text("")).read_only(),
-    global("ssl_crlpath", text("")).read_only(),
-    global("ssl_key", text("")).read_only(),
+    // An option of MariaDB's, and no variable there.
+    global("ssl", boolean(true)).read_only().works(),
+    global("ssl_ca", text("")).read_only().works(),
+    global("ssl_capath", text("")).read_only().works(),
+    global("ssl_cert", text("")).read_only().works(),
+    global("ssl_cipher", text("")).read_only().works(),
+    global("ssl_crl", text("")).read_only().works(),
+    global("ssl_crlpath", text("")).read_only().works(),
+    global("ssl_key", text("")).read_only().works(),
     global("system_time_zone", text("UTC")).read_only().works(),
     global("table_open_cache_instances", unsigned(1, 1, 64, 1)).read_only(),
     global(
@@ -67,6 +69,9 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         one_of("one-thread-per-connection", &["one-thread-per-connection", "no-threads", "pool-of-threads"]),
     )
     .read_only(),
+    global("tls_version", set_of("TLSv1.2,TLSv1.3", &["TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"]))
+        .read_only()
+        .works(),
     global("thread_stack", unsigned(299008, 131072, 18446744073709551615, 1024)).read_only(),
     global("time_format", text("%H:%i:%s")).read_only(),
     global("tmpdir", text("/tmp")).read_only().works(),

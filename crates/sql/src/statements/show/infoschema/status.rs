@@ -95,8 +95,29 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Row_cache_fills", row_tier.fills);
     add("Row_cache_evictions", row_tier.evictions);
     add("Row_cache_invalidations", row_tier.invalidations);
+    rows.extend(tls_rows(session));
     rows.sort();
     rows
+}
+
+/// What MariaDB shows of TLS, with nought and empty texts where there is none.
+fn tls_rows(session: &Session) -> Vec<(String, String)> {
+    let tls = session.instance.host().and_then(|host| host.tls()).unwrap_or_default();
+    let (version, cipher) = session.client.encryption.unwrap_or_default();
+    // Of a connection without TLS there is nothing to say.
+    let of_session = |text: &str| if cipher.is_empty() { String::new() } else { text.to_owned() };
+    let rows = [
+        ("Ssl_accepts", tls.begun.to_string()),
+        ("Ssl_cipher", cipher.to_owned()),
+        ("Ssl_cipher_list", of_session(&tls.ciphers)),
+        ("Ssl_finished_accepts", tls.finished.to_string()),
+        ("Ssl_server_not_after", of_session(&tls.not_after)),
+        ("Ssl_server_not_before", of_session(&tls.not_before)),
+        ("Ssl_session_cache_hits", tls.resumed.to_string()),
+        ("Ssl_verify_mode", (if tls.asks_for_certificates { "5" } else { "0" }).to_owned()),
+        ("Ssl_version", version.to_owned()),
+    ];
+    rows.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
 fn open_tables(session: &Session) -> u64 {
