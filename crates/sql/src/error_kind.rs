@@ -193,6 +193,8 @@ kinds! {
     UnknownOption: 1911, "HY000";
     BadOptionValue: 1912, "HY000";
     DataOverflow: 1916, "HY000";
+    /// The same where it is only a note.
+    DataOverflowNoted: 1916, "HY000";
     CannotSetInTransaction: 1925, "HY000";
     ConnectionKilled: 1927, "70100";
     StatementTimeout: 1969, "70100";

@@ -63,9 +63,7 @@ impl Leftovers {
                 message.strip_prefix("Truncated incorrect ").is_some_and(|rest| rest.starts_with(cast))
             })
         };
-        let refused = |(kind, message): &&(ErrorKind, String)| {
-            strict && *kind != ErrorKind::Unknown && !is_cut(message)
-        };
+        let refused = |(kind, message): &&(ErrorKind, String)| strict && !is_note(*kind) && !is_cut(message);
         let warnings = self.warnings.borrow();
         match warnings.iter().find(refused) {
             Some((kind, message)) => Err(SqlError::new(*kind, message.clone())),
@@ -77,8 +75,7 @@ impl Leftovers {
     pub(crate) fn settle(self, session: &mut Session) {
         session.values.get_mut().release();
         for (kind, message) in self.warnings.into_inner() {
-            // Warnings of this kind come from a conversion that the statement asked for.
-            let level = if kind == ErrorKind::Unknown { crate::Level::Note } else { crate::Level::Warning };
+            let level = if is_note(kind) { crate::Level::Note } else { crate::Level::Warning };
             session.state.warnings.push(level, kind, message);
         }
         for (name, value) in self.assigned.into_inner() {
@@ -91,6 +88,11 @@ impl Leftovers {
             session.variables.last_insert_id = id;
         }
     }
+}
+
+/// True for what comes from a conversion that the statement asked for.
+fn is_note(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Unknown | ErrorKind::DataOverflowNoted)
 }
 
 impl Environment for SessionEnvironment<'_> {

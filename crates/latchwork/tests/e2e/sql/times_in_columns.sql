@@ -67,3 +67,11 @@ SELECT * FROM wholes ORDER BY i, d, f;
 SELECT CAST(b AS SIGNED), b + 0, CAST(c AS UNSIGNED), b & 255, b | 0, CAST(e AS SIGNED), REPEAT('x', TIME'00:00:03.9') FROM fractions ORDER BY id;
 SELECT id FROM fractions WHERE CAST(b AS SIGNED) = 123000;
 DROP TABLE fractions, wholes;
+
+-- A number or a time below nought is nought as an unsigned number, and bits only if it is whole.
+CREATE TABLE below (id INT PRIMARY KEY, t TIME, f TIME(2), d DOUBLE, r FLOAT, n DECIMAL(5,1));
+INSERT INTO below VALUES (1, '-01:02:03', '-01:02:03.5', -5, -0.6, -5.5), (2, '01:02:03', '00:00:00', 1e20, -1e20, -0.4);
+SELECT id, CAST(t AS UNSIGNED), CAST(f AS UNSIGNED), CAST(d AS UNSIGNED), CAST(r AS UNSIGNED), CAST(n AS UNSIGNED) FROM below ORDER BY id;
+SELECT id, CAST(t AS SIGNED), CAST(d AS SIGNED), CAST(r AS SIGNED) FROM below ORDER BY id;
+SELECT CAST(-5 AS UNSIGNED), CAST('-5' AS UNSIGNED), CAST(-5e0 AS UNSIGNED), CAST(-0.4e0 AS UNSIGNED), CAST(1.9e19 AS UNSIGNED), CAST(TIME'-01:02:03' AS UNSIGNED);
+DROP TABLE below;

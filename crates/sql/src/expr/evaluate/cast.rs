@@ -100,27 +100,39 @@ fn to_integer<'a>(value: &ValueRef<'_>, unsigned: bool, context: &Context<'_>) -
         true => (0, u64::MAX as i128),
         false => (i64::MIN as i128, i64::MAX as i128),
     };
+    let type_name = if unsigned { "UNSIGNED" } else { "SIGNED" };
+    let clip = |whole: i128, kind: ErrorKind, to: &str, shown: &ValueRef<'_>| {
+        let clipped = whole.clamp(low, high);
+        if clipped != whole {
+            let mut text = String::new();
+            convert::write_text(shown, &mut text);
+            let message = format!("Got overflow when converting '{text}' to {to}. Value truncated");
+            context.environment.warn(kind, message);
+        }
+        clipped
+    };
     let number = match *value {
         ValueRef::Text(_) | ValueRef::Binary(_) => convert::to_int(value, context)?,
         _ => match convert::to_number(&convert::whole_seconds(*value), context)? {
-            number @ (Number::Double(_) | Number::Decimal(_)) => {
-                let whole = match number {
-                    // Doubles below zero keep their bits.
-                    Number::Double(number) => (convert::round_f64(number) as i128).max(i64::MIN as i128),
-                    number => convert::decimal_to_int(&number.to_decimal()),
-                };
-                let low = if matches!(number, Number::Double(_)) { i64::MIN as i128 } else { low };
-                let clipped = whole.clamp(low, high);
-                if clipped != whole {
-                    let mut text = String::new();
-                    convert::write_text(value, &mut text);
-                    let to = if unsigned { "UNSIGNED INT" } else { "INT" };
-                    let message = format!("Got overflow when casting '{text}' to {to}. Value truncated");
-                    context.environment.warn(ErrorKind::DataOverflow, message);
-                }
-                clipped
+            Number::Double(number) => {
+                let whole = convert::round_f64(number) as i128;
+                // A FLOAT is shown with all digits.
+                let shown = ValueRef::Double(number);
+                clip(whole, ErrorKind::DataOverflowNoted, &format!("{type_name} BIGINT"), &shown)
             }
-            number => convert::number_to_int(number),
+            number @ Number::Decimal(_) => {
+                let to = if unsigned { "UNSIGNED INT" } else { "INT" };
+                clip(convert::decimal_to_int(&number.to_decimal()), ErrorKind::DataOverflow, to, value)
+            }
+            number => match value {
+                ValueRef::Time(time) => {
+                    let fsp = if time.micros % 1_000_000 == 0 { 0 } else { 6 };
+                    let shown = ValueRef::Time(time.with_fsp(fsp));
+                    let whole = convert::number_to_int(number);
+                    clip(whole, ErrorKind::DataOverflowNoted, &format!("{type_name} BIGINT"), &shown)
+                }
+                _ => convert::number_to_int(number),
+            },
         },
     };
     // A number of the other sign keeps its bits, as `CAST(-1 AS UNSIGNED)` shows.
