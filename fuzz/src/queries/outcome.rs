@@ -148,7 +148,17 @@ fn of_rows(statement: &Tree, expected: &QueryResult, got: &QueryResult) -> Optio
     let [expected, got] = pair;
     if expected != got {
         let same = expected.iter().flatten().zip(got.iter().flatten()).all(|(a, b)| is_same_but_digits(a, b));
-        return Some(if same { "rows: digits" } else { "rows" }.into());
+        let cut = expected.iter().flatten().zip(got.iter().flatten()).all(|(a, b)| is_same_but_cut(a, b));
+        return Some(
+            if same {
+                "rows: digits"
+            } else if cut {
+                "rows: cut"
+            } else {
+                "rows"
+            }
+            .into(),
+        );
     }
     (!in_order).then(|| "rows: order".into())
 }
@@ -171,6 +181,11 @@ fn is_same_but_digits(a: &str, b: &str) -> bool {
         (Ok(x), Ok(y)) => (x - y).abs() <= 1.01 * 10f64.powi(-digits(a).min(digits(b))).min(0.1),
         _ => false,
     }
+}
+
+/// True if the first is the second or the beginning of it: a value in a temporary table that is too narrow.
+fn is_same_but_cut(expected: &str, got: &str) -> bool {
+    got == expected || got.starts_with(expected) && !expected.is_empty()
 }
 
 /// A text as collations compare it, near enough.

@@ -38,6 +38,8 @@ pub struct Pair {
     pub own_settings: Vec<String>,
     /// The types of columns are compared, too.
     pub types: bool,
+    /// How MariaDB gets a statement.
+    form: Form,
     /// The last statement took too long on one of them, so that there is nothing to compare.
     timed_out: bool,
 }
@@ -55,6 +57,22 @@ const MODES: &[&str] = &[
 
 const LEVELS: &[&str] =
     &["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "REPEATABLE READ", "SERIALIZABLE"];
+
+/// How MariaDB gets a statement, as far as it differs from how Latchwork gets it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Same,
+    Sent(Protocol),
+    OpaqueConditions,
+}
+
+/// Other forms of a statement, each with its name. They mean the same, as plans do.
+const FORMS: &[(&str, Form)] = &[
+    ("conditions IS TRUE", Form::OpaqueConditions),
+    ("statements as text", Form::Sent(Protocol::Text)),
+    ("prepared statements", Form::Sent(Protocol::Binary)),
+    ("parameters", Form::Sent(Protocol::Parameters)),
+];
 
 /// Ways for MariaDB to plan a statement, each with its name. What it answers in only some of them is no
 /// answer to hold another server to.
@@ -114,7 +132,16 @@ impl Pair {
             "SET max_statement_time = 10".to_owned(),
         ];
         let own_settings = vec![format!("SET {}", one(random, OWN_SETTINGS))];
-        let mut pair = Pair { judge, server, schema, settings, own_settings, types: false, timed_out: false };
+        let mut pair = Pair {
+            judge,
+            server,
+            schema,
+            settings,
+            own_settings,
+            types: false,
+            form: Form::Same,
+            timed_out: false,
+        };
         for statement in ["DROP DATABASE IF EXISTS fuzz", "CREATE DATABASE fuzz", "USE fuzz"] {
             pair.both(statement)?;
         }
@@ -177,6 +204,14 @@ impl Pair {
                 return Ok(Some(name));
             }
         }
+        for (name, form) in FORMS {
+            self.form = *form;
+            let found = self.compare(statement, false);
+            self.form = Form::Same;
+            if found?.is_none_or(|found| found.kind.ends_with(": digits")) && !self.timed_out {
+                return Ok(Some(name));
+            }
+        }
         let mode = self.settings[0].clone();
         if !mode.contains("TRADITIONAL") {
             return Ok(None);
@@ -197,7 +232,11 @@ impl Pair {
     }
 
     fn step(&mut self, tree: &Tree, protocol: Protocol) -> Option<Difference> {
-        let expected = run(&mut self.judge, tree, protocol);
+        let expected = match self.form {
+            Form::Same => run(&mut self.judge, tree, protocol),
+            Form::Sent(protocol) => run(&mut self.judge, tree, protocol),
+            Form::OpaqueConditions => run(&mut self.judge, &tree.with_opaque_conditions(), protocol),
+        };
         let got = run(&mut self.server, tree, protocol);
         self.timed_out = expected.is_timeout() || got.is_timeout();
         let kind = difference(tree, &expected, &got, self.types)?;

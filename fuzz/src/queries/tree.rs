@@ -125,6 +125,35 @@ impl Tree {
         self.write(Protocol::Text).text
     }
 
+    /// The same statement with `IS TRUE` behind each condition, so that a planner can make nothing of them.
+    pub fn with_opaque_conditions(&self) -> Tree {
+        let of = |parts: &[Tree]| {
+            let mut opaque: Vec<Tree> = Vec::new();
+            for part in parts {
+                let is_condition = matches!(opaque.last(), Some(Tree::Text(before))
+                    if [" WHERE ", " ON ", " HAVING "].iter().any(|word| before.ends_with(word)));
+                let part = part.with_opaque_conditions();
+                opaque.push(match is_condition {
+                    true => Tree::Sequence(fill("(({}) IS TRUE)", vec![part])),
+                    false => part,
+                });
+            }
+            opaque
+        };
+        match self {
+            Tree::Text(_) | Tree::Literal(_) => self.clone(),
+            Tree::Sequence(parts) => Tree::Sequence(of(parts)),
+            Tree::Expression(parts) => Tree::Expression(of(parts)),
+            Tree::Closed(parts) => Tree::Closed(of(parts)),
+            Tree::Query(parts) => Tree::Query(of(parts)),
+            Tree::Optional(parts) => Tree::Optional(of(parts)),
+            Tree::Joined(parts) => Tree::Joined(of(parts)),
+            Tree::Deciding(parts) => Tree::Deciding(of(parts)),
+            Tree::List(parts, between) => Tree::List(of(parts), between),
+            Tree::Marked(mark, inner) => Tree::Marked(mark.clone(), Box::new(inner.with_opaque_conditions())),
+        }
+    }
+
     pub fn write(&self, protocol: Protocol) -> Written {
         let mut out = Written::default();
         self.append(protocol, &mut out);
