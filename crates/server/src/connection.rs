@@ -275,13 +275,7 @@ impl Channel {
 
     /// Sends what the writer holds.
     fn flush(&mut self) -> io::Result<()> {
-        if self.output.writer.is_empty() {
-            return Ok(());
-        }
-        let sent = self.output.entry.stream.write_all(self.output.writer.bytes());
-        self.output.entry.count_sent(self.output.writer.len());
-        self.output.writer.clear();
-        sent
+        self.output.send()
     }
 
     /// Sets the sequence number for the answer to the packet that was read last.
@@ -302,6 +296,19 @@ impl Channel {
                 self.output.entry.stream.drain();
             }
         }
+    }
+}
+
+impl Output {
+    /// Sends what the writer holds.
+    fn send(&mut self) -> io::Result<()> {
+        if self.writer.is_empty() {
+            return Ok(());
+        }
+        let sent = self.entry.stream.write_all(self.writer.bytes());
+        self.entry.count_sent(self.writer.len());
+        self.writer.clear();
+        sent
     }
 }
 

@@ -120,6 +120,13 @@ macro_rules! commands {
     };
 }
 
+/// The number that stands for the statement which was prepared last, so that a client can execute it before
+/// it knows its number.
+pub const LAST_PREPARED: u32 = u32::MAX;
+
+/// The flag of COM_STMT_EXECUTE that asks for a cursor.
+pub const CURSOR_READ_ONLY: u8 = 1;
+
 commands! {
     /// What a connection does between two commands. A client that sends this byte is told that it is unknown.
     Sleep => {
@@ -252,7 +259,7 @@ commands! {
     /// Runs a prepared statement. The parameters are still encoded: see [`crate::params`].
     StmtExecute {
         statement: u32,
-        /// 0 = no cursor.
+        /// Bit 0 asks for a cursor, from which the rows are then fetched.
         flags: u8,
         params: &'a [u8],
     } => {
@@ -311,14 +318,14 @@ commands! {
             _ => return Err(Malformed::new("option")),
         },
     }
-    /// Asks for rows of a cursor. This server opens none.
+    /// Asks for the next rows of a cursor.
     StmtFetch {
         statement: u32,
         rows: u32,
     } => {
         code: 0x1c STMT_FETCH,
         process_list: "Fetch",
-        counter: None,
+        counter: Some("Com_stmt_fetch"),
         answer: Packets,
         parse: |rest| {
             let statement = rest.u32("statement id")?;

@@ -69,6 +69,10 @@ pub mod status {
     pub const IN_TRANSACTION: u16 = 1;
     pub const AUTOCOMMIT: u16 = 2;
     pub const MORE_RESULTS: u16 = 8;
+    /// The statement has an open cursor, and its rows are to be fetched.
+    pub const CURSOR_EXISTS: u16 = 64;
+    /// The cursor had no more rows, and is closed.
+    pub const LAST_ROW_SENT: u16 = 128;
 }
 
 /// Types of columns and parameters.

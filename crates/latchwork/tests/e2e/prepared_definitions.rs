@@ -169,20 +169,32 @@ fn compiled(name: &str, folder: &Path) -> PathBuf {
     program
 }
 
-#[test]
-fn mariadbs_client_library_reads_what_it_reads_from_mariadb() {
+/// What a program of `tests/e2e/c` prints on MariaDB and on Latchwork. `None` where it cannot be built.
+fn seen_through_the_client_library(program: &str) -> Option<[String; 2]> {
     if !have(mariadb::PROGRAMS) || !have(&["cc", "mariadb_config"]) {
-        return;
+        return None;
     }
     let scratch = tempfile::tempdir().unwrap();
-    let program = compiled("prepared", scratch.path());
+    let program = compiled(program, scratch.path());
     let judge = MariaDb::start(scratch.path());
     let server = Latchwork::start(scratch.path(), &[]);
-    let seen = [&judge.socket, &server.socket].map(|socket| {
+    Some([&judge.socket, &server.socket].map(|socket| {
         let output = feed(Command::new(&program).arg(socket), "");
         assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
         text(&output.stdout)
-    });
-    assert_eq!(seen[1], seen[0]);
-    assert!(seen[1].starts_with("keeps definitions: 1\n"), "{}", seen[1]);
+    }))
+}
+
+#[test]
+fn mariadbs_client_library_reads_what_it_reads_from_mariadb() {
+    let Some([judged, seen]) = seen_through_the_client_library("prepared") else { return };
+    assert_eq!(seen, judged);
+    assert!(seen.starts_with("keeps definitions: 1\n"), "{seen}");
+}
+
+#[test]
+fn cursors_give_mariadbs_client_library_what_they_give_on_mariadb() {
+    let Some([judged, seen]) = seen_through_the_client_library("cursors") else { return };
+    assert_eq!(seen, judged);
+    assert!(seen.contains("cursor 1, last row sent 0"), "{seen}");
 }

@@ -3,14 +3,15 @@
 use super::authenticate::{self, Claim};
 use super::client_file::FileLimits;
 use super::settings::Settings;
-use super::sink::{Encoding, Form, Scratch, WireSink};
+use super::sink::{Encoding, FLUSH_BYTES, Form, Scratch, WireSink};
 use super::statements::{KeptDefinitions, Statements};
 use super::{Channel, Connection, End, Output, Runner, cells, columns, malformed};
 use crate::shared::Shared;
 use sql::{ErrorKind, Session, SqlError};
 use std::borrow::Cow;
 use types::ValueRef;
-use wire::constants::capability;
+use wire::command::CURSOR_READ_ONLY;
+use wire::constants::{capability, status};
 use wire::frame::Packet;
 use wire::response::{self, OkFields, OkHeader, PrepareOk};
 use wire::{Command, CommandKind, PacketWriter, WireValue, params};
@@ -77,8 +78,9 @@ impl<'s> Connection<'s> {
         let Channel { reader, output, .. } = channel;
         let after = match Command::parse(reader.payload(packet)).map_err(malformed)? {
             Command::Query(text) => runner.query(shared, output, text)?,
-            Command::StmtExecute { statement, params, .. } => {
-                runner.execute(shared, output, statement, params)?
+            Command::StmtExecute { statement, flags, params } => {
+                let opens_cursor = flags & CURSOR_READ_ONLY != 0;
+                runner.execute(shared, output, statement, opens_cursor, params)?
             }
             Command::StmtPrepare(text) => runner.prepare(output, text),
             Command::Quit => return Err(End::Quit),
@@ -109,15 +111,11 @@ impl<'s> Connection<'s> {
                 After::Unchanged
             }
             Command::StmtClose(statement) => {
-                runner.session.close_statement(statement);
-                runner.statements.remove(statement);
+                runner.session.close_statement(runner.statements.remove(statement));
                 After::Unchanged
             }
             Command::StmtReset(statement) => runner.reset_statement(output, statement),
-            Command::StmtFetch { statement, .. } => {
-                let message = format!("The statement ({statement}) has no open cursor.");
-                output.error(&SqlError::new(ErrorKind::StatementHasNoOpenCursor, message))
-            }
+            Command::StmtFetch { statement, rows } => runner.fetch(output, statement, rows)?,
             Command::SetMultiStatements(on) => runner.set_multi_statements(output, on),
             Command::ResetConnection => runner.reset(output),
             Command::Sleep | Command::Unknown(_) => {
@@ -158,6 +156,16 @@ impl Output {
         After::Unchanged
     }
 
+    /// Ends the rows of an answer.
+    fn end_of_rows(&mut self, status: u16) {
+        if self.capabilities & capability::DEPRECATE_EOF == 0 {
+            response::eof(&mut self.writer, status, 0);
+        } else {
+            let fields = OkFields { status, ..OkFields::default() };
+            response::ok(&mut self.writer, OkHeader::EndOfRows, &fields);
+        }
+    }
+
     /// Answers a command that this server does not run.
     fn refuse(&mut self, what: &str) -> After {
         let message = format!("This version of Latchwork doesn't support {what}");
@@ -186,10 +194,12 @@ impl Runner {
         shared: &Shared,
         output: &mut Output,
         id: u32,
+        opens_cursor: bool,
         encoded: &[u8],
     ) -> Result<After, End> {
         let Runner { session, interrupt, statements, scratch, settings } = self;
         let Output { writer, entry, capabilities } = output;
+        let id = statements.number(id);
         let statement = match statements.get(id, "mysqld_stmt_execute") {
             Ok(statement) => statement,
             Err(error) => {
@@ -229,11 +239,20 @@ impl Runner {
                 }
             }
         }
+        // What an earlier execution left to be fetched is gone.
+        statement.cursor = None;
         let form = form(*capabilities, session, settings, Encoding::Binary);
-        let mut sink =
-            WireSink::new(writer, entry, interrupt, scratch, form).of_prepared(&mut statement.kept);
-        let result = session.execute(id, &values, &mut sink);
+        let cursor = opens_cursor.then(|| session.keep_rows());
+        let mut sink = WireSink::new(writer, entry, interrupt, scratch, form)
+            .of_prepared(&mut statement.kept)
+            .with_cursor(cursor);
+        let mut result = session.execute(id, &values, &mut sink);
         note_storage_error(shared, &result);
+        match sink.take_cursor() {
+            Some(Ok(rows)) if result.is_ok() => statement.cursor = Some(rows),
+            Some(Err(error)) if result.is_ok() => result = Err(error),
+            _ => {}
+        }
         let may_have_changed = result.is_err() || sink.had_other_than_rows();
         sink.finish(result, session.status_flags())?;
         scratch.keep_params(values);
@@ -241,11 +260,50 @@ impl Runner {
         Ok(if may_have_changed { After::MayHaveChanged } else { After::Unchanged })
     }
 
+    /// COM_STMT_FETCH.
+    fn fetch(&mut self, output: &mut Output, id: u32, rows: u32) -> Result<After, End> {
+        let Runner { session, interrupt, statements, .. } = self;
+        output.entry.begin(CommandKind::StmtFetch, b"");
+        session.begin_fetch();
+        let statement = match statements.get(id, "mysqld_stmt_fetch") {
+            Ok(statement) => statement,
+            Err(error) => return Ok(output.error(&error)),
+        };
+        let Some(cursor) = &mut statement.cursor else {
+            let message = format!("The statement ({id}) has no open cursor.");
+            return Ok(output.error(&SqlError::new(ErrorKind::StatementHasNoOpenCursor, message)));
+        };
+        let mut state = status::CURSOR_EXISTS;
+        for _ in 0..rows {
+            let next = interrupt.check().and_then(|()| cursor.next_row());
+            match next {
+                Ok(Some(row)) => output.writer.packet(row),
+                Ok(None) => {
+                    state = status::LAST_ROW_SENT;
+                    break;
+                }
+                Err(error) => {
+                    statement.cursor = None;
+                    return Ok(output.error(&error));
+                }
+            }
+            if output.writer.len() >= FLUSH_BYTES {
+                output.send()?;
+            }
+        }
+        if state == status::LAST_ROW_SENT {
+            statement.cursor = None;
+        }
+        output.end_of_rows(session.status_flags() | state);
+        Ok(After::Unchanged)
+    }
+
     fn prepare(&mut self, output: &mut Output, text: &[u8]) -> After {
         let Runner { session, statements, settings, .. } = self;
         let Output { writer, entry, capabilities } = output;
         entry.begin(CommandKind::StmtPrepare, text);
         let text = settings.statement(text);
+        statements.forget_last();
         let prepared = match session.prepare(&text) {
             Ok(prepared) => prepared,
             Err(error) => {
@@ -302,12 +360,7 @@ impl Runner {
     fn set_multi_statements(&mut self, output: &mut Output, on: bool) -> After {
         self.session.set_multi_statements(on);
         let status = self.session.status_flags();
-        if output.capabilities & capability::DEPRECATE_EOF == 0 {
-            response::eof(&mut output.writer, status, 0);
-        } else {
-            let fields = OkFields { status, ..OkFields::default() };
-            response::ok(&mut output.writer, OkHeader::EndOfRows, &fields);
-        }
+        output.end_of_rows(status);
         After::Unchanged
     }
 
@@ -321,7 +374,10 @@ impl Runner {
 
     fn reset_statement(&mut self, output: &mut Output, statement: u32) -> After {
         let statement = self.statements.get(statement, "mysqld_stmt_reset");
-        let result = statement.map(|statement| statement.long_data.clear());
+        let result = statement.map(|statement| {
+            statement.long_data.clear();
+            statement.cursor = None;
+        });
         output.answer(result, self.session.status_flags())
     }
 

@@ -7,7 +7,7 @@ use super::statements::KeptDefinitions;
 use crate::registry::Entry;
 use crate::stream::Stream;
 use sql::host::Interrupt;
-use sql::{ColumnMeta, Completion, ErrorKind, FileParts, ResultSink, SqlError};
+use sql::{ColumnMeta, Completion, ErrorKind, FileParts, KeptRows, ResultSink, RowKeeper, SqlError};
 use std::io;
 use types::ValueRef;
 use wire::constants::status;
@@ -16,7 +16,7 @@ use wire::row::BinaryRow;
 use wire::{PacketWriter, put};
 
 /// Rows are sent when this many bytes of them have been collected. A smaller result is sent with one write.
-const FLUSH_BYTES: usize = 64 << 10;
+pub(super) const FLUSH_BYTES: usize = 64 << 10;
 
 /// Memory that a connection keeps from statement to statement.
 #[derive(Debug, Default)]
@@ -71,6 +71,9 @@ pub(super) struct WireSink<'c> {
     form: Form,
     /// The definitions that the client keeps of the prepared statement that runs.
     kept: Option<&'c mut Option<KeptDefinitions>>,
+    /// Takes the rows, if the client asked for a cursor.
+    cursor: Option<Cursor>,
+    opens_cursor: bool,
     in_rows: bool,
     /// The end of a result. It is written when it is known whether another result follows.
     ended: Option<Ended>,
@@ -78,6 +81,14 @@ pub(super) struct WireSink<'c> {
     pub(super) failed: Option<io::Error>,
     /// True after a result without rows.
     had_other_than_rows: bool,
+}
+
+/// The rows of a cursor, and what the client gets before them: only once the statement has ended well.
+struct Cursor {
+    rows: RowKeeper,
+    columns: Vec<ColumnMeta>,
+    /// Memory for one row.
+    row: Vec<u8>,
 }
 
 struct Ended {
@@ -102,6 +113,8 @@ impl<'c> WireSink<'c> {
             scratch,
             form,
             kept: None,
+            cursor: None,
+            opens_cursor: false,
             in_rows: false,
             ended: None,
             failed: None,
@@ -113,6 +126,29 @@ impl<'c> WireSink<'c> {
     pub(super) fn of_prepared(mut self, kept: &'c mut Option<KeptDefinitions>) -> Self {
         self.kept = Some(kept);
         self
+    }
+
+    /// Keeps the rows for later, if there is a place for them.
+    pub(super) fn with_cursor(mut self, rows: Option<RowKeeper>) -> Self {
+        self.cursor = rows.map(|rows| Cursor { rows, columns: Vec::new(), row: Vec::new() });
+        self
+    }
+
+    /// The rows that were kept, once the statement has ended. `None` if it had no rows, or they were sent.
+    pub(super) fn take_cursor(&mut self) -> Option<Result<KeptRows, SqlError>> {
+        let Cursor { rows, columns, .. } = self.cursor.take()?;
+        if !self.ended.as_ref().is_some_and(|ended| ended.rows) {
+            return None;
+        }
+        let rows = rows.finish();
+        match rows {
+            Ok(_) => {
+                self.write_columns(&columns);
+                self.opens_cursor = true;
+            }
+            Err(_) => self.ended = None,
+        }
+        Some(rows)
     }
 
     /// True if one of the results had no rows. The statement may then have been a SET or a USE.
@@ -137,6 +173,16 @@ impl<'c> WireSink<'c> {
         Ok(())
     }
 
+    fn write_columns(&mut self, columns: &[ColumnMeta]) {
+        let definitions = self.definitions(columns);
+        response::column_count(self.writer, columns.len(), definitions);
+        if definitions != Definitions::Omitted {
+            for column in columns {
+                columns::write(self.writer, column, self.form.charset);
+            }
+        }
+    }
+
     fn definitions(&mut self, columns: &[ColumnMeta]) -> Definitions {
         if !self.form.cache_metadata {
             return Definitions::Implied;
@@ -155,6 +201,7 @@ impl<'c> WireSink<'c> {
     /// Writes the end of the last result, if it has not been written yet.
     fn write_end(&mut self, status_flags: u16) {
         let Some(Ended { rows, completion }) = self.ended.take() else { return };
+        let status_flags = status_flags | if self.opens_cursor { status::CURSOR_EXISTS } else { 0 };
         if rows && !self.form.deprecate_eof {
             return response::eof(self.writer, status_flags, completion.warnings);
         }
@@ -192,13 +239,11 @@ impl ResultSink for WireSink<'_> {
         self.in_rows = true;
         self.scratch.cells.clear();
         self.scratch.cells.extend(columns.iter().map(Cell::of));
-        let definitions = self.definitions(columns);
-        response::column_count(self.writer, columns.len(), definitions);
-        if definitions != Definitions::Omitted {
-            for column in columns {
-                columns::write(self.writer, column, self.form.charset);
-            }
+        if let Some(cursor) = &mut self.cursor {
+            cursor.columns.extend_from_slice(columns);
+            return Ok(());
         }
+        self.write_columns(columns);
         if !self.form.deprecate_eof {
             response::eof(self.writer, self.form.status, 0);
         }
@@ -209,7 +254,13 @@ impl ResultSink for WireSink<'_> {
         let Form { encoding, charset, .. } = self.form;
         let Scratch { cells, digits, .. } = &mut *self.scratch;
         debug_assert_eq!(row.len(), cells.len(), "as many values as columns");
-        let out = self.writer.begin();
+        let out = match &mut self.cursor {
+            Some(cursor) => {
+                cursor.row.clear();
+                &mut cursor.row
+            }
+            None => self.writer.begin(),
+        };
         match encoding {
             Encoding::Text => {
                 for (value, cell) in row.iter().zip(cells.iter()) {
@@ -237,6 +288,9 @@ impl ResultSink for WireSink<'_> {
                     }
                 }
             }
+        }
+        if let Some(cursor) = &mut self.cursor {
+            return cursor.rows.push(&cursor.row);
         }
         self.writer.finish();
         if self.writer.len() >= FLUSH_BYTES { self.flush() } else { Ok(()) }

@@ -2,14 +2,17 @@
 
 use super::cells::ResultCharset;
 use base::sync::Arc;
-use sql::{ColumnMeta, ErrorKind, SqlError};
+use sql::{ColumnMeta, ErrorKind, KeptRows, SqlError};
 use std::collections::HashMap;
+use wire::command::LAST_PREPARED;
 use wire::value::WireType;
 
 /// The prepared statements of a connection, by id.
 #[derive(Debug, Default)]
 pub(super) struct Statements {
     by_id: HashMap<u32, Statement>,
+    /// The one that was prepared last. `None` if that failed.
+    last: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(super) struct Statement {
     pub text: Arc<[u8]>,
     /// The column definitions that the client keeps, as far as the server knows.
     pub kept: Option<KeptDefinitions>,
+    /// The rows of the last execution that the client has not fetched yet, if it asked for a cursor.
+    pub cursor: Option<KeptRows>,
 }
 
 /// The column definitions that were in the answer to COM_STMT_PREPARE. Clients with CACHE_METADATA keep them,
@@ -49,12 +54,6 @@ pub(super) struct LongData {
     bytes: usize,
     /// That command has no answer, so the next execution reports what was wrong.
     error: Option<SqlError>,
-}
-
-impl Statements {
-    pub(super) fn find(&self, id: u32) -> Option<&Statement> {
-        self.by_id.get(&id)
-    }
 }
 
 impl LongData {
@@ -103,24 +102,49 @@ impl Statements {
             long_data: LongData::default(),
             text: Arc::from(text),
             kept,
+            cursor: None,
         };
         self.by_id.insert(id, statement);
+        self.last = Some(id);
+    }
+
+    /// A statement could not be prepared.
+    pub(super) fn forget_last(&mut self) {
+        self.last = None;
+    }
+
+    /// The number of the statement that a client means.
+    pub(super) fn number(&self, id: u32) -> u32 {
+        match id {
+            LAST_PREPARED => self.last.unwrap_or(LAST_PREPARED),
+            id => id,
+        }
+    }
+
+    pub(super) fn find(&self, id: u32) -> Option<&Statement> {
+        self.by_id.get(&self.number(id))
     }
 
     /// # Errors
     /// 1243 if there is no such statement. `what` names the call in the message, as MySQL does.
     pub(super) fn get(&mut self, id: u32, what: &str) -> Result<&mut Statement, SqlError> {
-        self.by_id.get_mut(&id).ok_or_else(|| {
+        self.by_id.get_mut(&self.number(id)).ok_or_else(|| {
             let message = format!("Unknown prepared statement handler ({id}) given to {what}");
             SqlError::new(ErrorKind::UnknownStatementHandler, message)
         })
     }
 
-    pub(super) fn remove(&mut self, id: u32) {
+    /// Forgets a statement, and returns its number.
+    pub(super) fn remove(&mut self, id: u32) -> u32 {
+        let id = self.number(id);
         self.by_id.remove(&id);
+        if self.last == Some(id) {
+            self.last = None;
+        }
+        id
     }
 
     pub(super) fn clear(&mut self) {
-        self.by_id.clear();
+        *self = Statements::default();
     }
 }

@@ -1,70 +1,14 @@
 //! Every command of the table, as it should be and malformed: what the server answers, and what it counts.
 
-use crate::support::Live;
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
-use wire::command::com;
+use crate::support::{Live, Raw};
 use wire::response::ServerError;
-use wire::{Answer, CommandKind, FrameError, PacketReader, PacketWriter};
+use wire::{Answer, CommandKind};
 
-/// A client that sees packets only.
-struct Raw {
-    stream: UnixStream,
-    reader: PacketReader,
-}
-
-impl Raw {
-    /// Its prepared statement `SELECT ?` has the number 1.
-    fn connect(live: &Live) -> Raw {
-        let mut connection = live.connect();
-        assert_eq!(connection.prepare("SELECT ?").unwrap().id, 1);
-        Raw { stream: connection.into_stream(), reader: PacketReader::new(1 << 20) }
-    }
-
-    fn send(&mut self, payload: &[u8]) {
-        let mut writer = PacketWriter::new();
-        writer.packet(payload);
-        self.stream.write_all(writer.bytes()).unwrap();
-        self.reader.set_sequence(1);
-    }
-
-    /// The next packet; `None` once the server has closed the connection.
-    fn packet(&mut self) -> Option<Vec<u8>> {
-        loop {
-            match self.reader.next_packet() {
-                Ok(Some(packet)) => return Some(self.reader.payload(&packet).to_vec()),
-                Ok(None) => {}
-                // The answer to the command that was sent next.
-                Err(FrameError::OutOfOrder { got: 1, .. }) => {
-                    self.reader.set_sequence(1);
-                    continue;
-                }
-                Err(error) => panic!("{error}"),
-            }
-            match self.stream.read(self.reader.space()).unwrap() {
-                0 => return None,
-                count => self.reader.received(count),
-            }
-        }
-    }
-
-    /// Sends a command, and then COM_STATISTICS. Returns the packets that come before the line of figures,
-    /// which are the answer to the command, and whether the connection is still open.
-    fn answer(&mut self, payload: &[u8]) -> (Vec<Vec<u8>>, bool) {
-        self.send(payload);
-        let mut writer = PacketWriter::new();
-        writer.packet(&[com::STATISTICS]);
-        // A server that has closed the connection takes no more.
-        let _ = self.stream.write_all(writer.bytes());
-        let mut packets = Vec::new();
-        loop {
-            match self.packet() {
-                None => return (packets, false),
-                Some(packet) if packet.starts_with(b"Uptime: ") => return (packets, true),
-                Some(packet) => packets.push(packet),
-            }
-        }
-    }
+/// A client whose prepared statement `SELECT ?` has the number 1.
+fn with_statement(live: &Live) -> Raw {
+    let mut connection = live.connect();
+    assert_eq!(connection.prepare("SELECT ?").unwrap().id, 1);
+    Raw::of(connection)
 }
 
 /// What the first packet of an answer is.
@@ -141,7 +85,7 @@ fn every_command_is_answered_unless_the_protocol_wants_no_answer() {
     let live = Live::start(&[]);
     for &kind in CommandKind::ALL {
         let (contents, _, wanted) = example(kind);
-        let (packets, is_open) = Raw::connect(&live).answer(&payload(kind, contents));
+        let (packets, is_open) = with_statement(&live).answer(&payload(kind, contents));
         assert_eq!(first(kind, &packets, is_open), wanted, "{kind:?}: {packets:x?}");
         assert_eq!(is_open, kind != CommandKind::Quit, "{kind:?}");
         let is_unanswered = matches!(wanted, First::Nothing | First::Closed);
@@ -162,7 +106,7 @@ fn every_malformed_command_is_answered_with_1835_and_the_connection_ends() {
     for &kind in CommandKind::ALL {
         let (contents, bytes_min, _) = example(kind);
         for length in 0..bytes_min {
-            let (packets, is_open) = Raw::connect(&live).answer(&payload(kind, &contents[..length]));
+            let (packets, is_open) = with_statement(&live).answer(&payload(kind, &contents[..length]));
             assert_eq!(first(kind, &packets, is_open), First::Error(1835), "{kind:?}, {length} bytes");
             assert!(packets.len() == 1 && !is_open, "{kind:?}, {length} bytes");
         }
@@ -173,7 +117,7 @@ fn every_malformed_command_is_answered_with_1835_and_the_connection_ends() {
 #[test]
 fn every_first_byte_without_a_command_is_answered_with_1047() {
     let live = Live::start(&[]);
-    let mut raw = Raw::connect(&live);
+    let mut raw = with_statement(&live);
     for code in (0..=u8::MAX).filter(|code| CommandKind::of(*code).is_none()) {
         let (packets, is_open) = raw.answer(&[code, 1, 2, 3]);
         assert_eq!(packets.len(), 1, "{code:#x}");
@@ -185,7 +129,7 @@ fn every_first_byte_without_a_command_is_answered_with_1047() {
 #[test]
 fn texts_without_a_statement_are_answered() {
     let live = Live::start(&[]);
-    let mut raw = Raw::connect(&live);
+    let mut raw = with_statement(&live);
     for option in [1, 0] {
         raw.answer(&payload(CommandKind::SetMultiStatements, &[option, 0]));
         for text in ["", " ", ";", ";;", " ; ; ", "-- x", "/* x */", "SELECT 1;", "SELECT 1; -- x", "\0"] {
@@ -205,7 +149,7 @@ fn each_command_raises_the_counter_that_the_table_names() {
         if kind == CommandKind::Query {
             continue;
         }
-        let mut raw = Raw::connect(&live);
+        let mut raw = with_statement(&live);
         let before = live.instance.counters();
         raw.answer(&payload(kind, example(kind).0));
         let after = live.instance.counters();

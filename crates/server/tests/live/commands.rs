@@ -35,7 +35,7 @@ fn an_unknown_statement_is_1243() {
     assert_eq!(connection.execute(7, &[WireValue::Int(1)]).unwrap_err().code(), Some(1243));
     assert_eq!(connection.command(com::STMT_RESET, &7u32.to_le_bytes()).unwrap_err().code(), Some(1243));
     let fetch = connection.command(com::STMT_FETCH, &[7, 0, 0, 0, 1, 0, 0, 0]).unwrap_err();
-    assert_eq!(fetch.code(), Some(1421));
+    assert_eq!(fetch.code(), Some(1243));
     // These have no answer, even if the statement is unknown.
     connection.long_data(7, 0, b"x").unwrap();
     connection.close_statement(7).unwrap();

@@ -2,6 +2,7 @@
 
 mod answers;
 mod commands;
+mod cursors;
 mod doors;
 mod faults;
 mod gate;

@@ -2,6 +2,7 @@
 
 use latchwork_server as server;
 use server::{Address, Log, Options, Server, StopHandle};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use wire::client::{ClientError, ConnectOptions, Connection};
+use wire::command::com;
+use wire::{FrameError, PacketReader, PacketWriter};
 
 /// Longer than any step of these tests takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -92,6 +95,63 @@ impl Drop for Live {
         self.stop.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
+        }
+    }
+}
+
+/// A client that sees packets only.
+pub struct Raw {
+    stream: UnixStream,
+    reader: PacketReader,
+}
+
+impl Raw {
+    pub fn of(connection: Client) -> Raw {
+        Raw { stream: connection.into_stream(), reader: PacketReader::new(1 << 20) }
+    }
+
+    pub fn send(&mut self, payload: &[u8]) {
+        let mut writer = PacketWriter::new();
+        writer.packet(payload);
+        self.stream.write_all(writer.bytes()).unwrap();
+        self.reader.set_sequence(1);
+    }
+
+    /// The next packet; `None` once the server has closed the connection.
+    pub fn packet(&mut self) -> Option<Vec<u8>> {
+        loop {
+            match self.reader.next_packet() {
+                Ok(Some(packet)) => return Some(self.reader.payload(&packet).to_vec()),
+                Ok(None) => {}
+                // The answer to the command that was sent next.
+                Err(FrameError::OutOfOrder { got: 1, .. }) => {
+                    self.reader.set_sequence(1);
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            }
+            match self.stream.read(self.reader.space()).unwrap() {
+                0 => return None,
+                count => self.reader.received(count),
+            }
+        }
+    }
+
+    /// Sends a command, and then COM_STATISTICS. Returns the packets that come before the line of figures,
+    /// which are the answer to the command, and whether the connection is still open.
+    pub fn answer(&mut self, payload: &[u8]) -> (Vec<Vec<u8>>, bool) {
+        self.send(payload);
+        let mut writer = PacketWriter::new();
+        writer.packet(&[com::STATISTICS]);
+        // A server that has closed the connection takes no more.
+        let _ = self.stream.write_all(writer.bytes());
+        let mut packets = Vec::new();
+        loop {
+            match self.packet() {
+                None => return (packets, false),
+                Some(packet) if packet.starts_with(b"Uptime: ") => return (packets, true),
+                Some(packet) => packets.push(packet),
+            }
         }
     }
 }

@@ -30,12 +30,12 @@ enum Found<'p> {
     Clustered {
         last: Vec<u8>,
         any: bool,
-        keys: Spool<'p>,
+        keys: Spool,
         workspace: Workspace<'p>,
     },
     Any {
         seen: Seen<'p>,
-        keys: Spool<'p>,
+        keys: Spool,
         workspace: Workspace<'p>,
     },
 }

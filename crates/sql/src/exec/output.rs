@@ -186,7 +186,7 @@ pub(super) struct Collect<'w> {
     bytes_next: usize,
     bytes_max: usize,
     charge: Charge,
-    rest: Option<RunWriter<'w>>,
+    rest: Option<RunWriter>,
     row: Vec<u8>,
 }
 

@@ -52,8 +52,8 @@ pub(super) struct Partition {
 pub(super) type Partitions = Vec<Option<Partition>>;
 
 #[derive(Debug)]
-struct PartitionWriter<'w> {
-    writer: RunWriter<'w>,
+struct PartitionWriter {
+    writer: RunWriter,
     memory_bytes: usize,
     /// Of the first row's key.
     hash: u64,
@@ -66,7 +66,7 @@ pub(super) struct PartitionWriters<'w> {
     workspace: Workspace<'w>,
     level: u32,
     /// As many as a power of two. A file is made when there is a row for it.
-    writers: Vec<Option<PartitionWriter<'w>>>,
+    writers: Vec<Option<PartitionWriter>>,
     write_bytes: usize,
     /// Bytes of the buffers of all files.
     buffers: usize,
@@ -108,7 +108,7 @@ impl<'w> PartitionWriters<'w> {
     }
 
     pub(super) fn finish(self) -> Result<Partitions, SqlError> {
-        let finish = |partition: PartitionWriter<'_>| {
+        let finish = |partition: PartitionWriter| {
             let PartitionWriter { writer, memory_bytes, is_mixed, .. } = partition;
             Ok(Partition { rows: writer.finish()?, memory_bytes, is_mixed })
         };
@@ -122,8 +122,8 @@ fn partition_of(hash: u64, level: u32, partitions: usize) -> usize {
 }
 
 /// The joined rows of all partitions: a run for each.
-struct Joined<'w> {
-    writer: RunWriter<'w>,
+struct Joined {
+    writer: RunWriter,
     runs: Vec<Range<u64>>,
 }
 
@@ -248,7 +248,7 @@ impl<'j> Running<'j, '_> {
         level: u32,
         hashed: &HashedRows<'_>,
         (inner, outer): (Option<&Partition>, Stored),
-        joined: &mut Joined<'_>,
+        joined: &mut Joined,
     ) -> Result<(), SqlError> {
         let join_bytes = self.join.runtime.workspace().limits.join_bytes;
         let Some(large) =
@@ -306,7 +306,7 @@ impl<'j> Running<'j, '_> {
         inner: Option<&Stored>,
         outer: &Stored,
         keys: &HashKeys,
-        Joined { writer, runs }: &mut Joined<'_>,
+        Joined { writer, runs }: &mut Joined,
     ) -> Result<(), SqlError> {
         let arena = Bump::new();
         let mut hashed = HashedRows::new(keys, &arena, self.join.runtime.workspace(), false);

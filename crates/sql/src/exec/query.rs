@@ -160,7 +160,7 @@ pub(crate) fn run_to_spool<'w>(
     slots: Slots<'_>,
     runtime: &Runtime<'w>,
     scratch: &mut Vec<Scratch>,
-) -> Result<Spool<'w>, SqlError> {
+) -> Result<Spool, SqlError> {
     let mut rows = ToSpool { spool: Spool::default(), workspace: runtime.workspace(), row: Vec::new() };
     with_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
         run_query(&plan.query, slots, runtime, scratch, &mut rows)
@@ -169,7 +169,7 @@ pub(crate) fn run_to_spool<'w>(
 }
 
 struct ToSpool<'w> {
-    spool: Spool<'w>,
+    spool: Spool,
     workspace: Workspace<'w>,
     row: Vec<u8>,
 }
@@ -284,7 +284,7 @@ struct ListRows<'w> {
     /// When they reach this many, more memory is asked for.
     bytes_next: usize,
     charge: Charge,
-    stored: Option<Spool<'w>>,
+    stored: Option<Spool>,
     row: Vec<u8>,
 }
 

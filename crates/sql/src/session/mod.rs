@@ -5,6 +5,7 @@
 pub(crate) mod environment;
 mod figures;
 mod instance;
+mod kept_rows;
 pub(crate) mod locked;
 mod lookup;
 mod memory;
@@ -18,6 +19,7 @@ mod user_variables;
 
 pub use figures::{StatementFigures, with_values};
 pub use instance::Instance;
+pub use kept_rows::{KeptRows, RowKeeper};
 pub(crate) use memory::{StatementCache, WorkingMemory};
 pub(crate) use target::Target;
 

@@ -2,6 +2,8 @@
 
 use super::Workspace;
 use crate::SqlError;
+use crate::host::Interrupt;
+use base::sync::Arc;
 use engine::ScratchFile;
 use std::ops::Range;
 use std::rc::Rc;
@@ -12,8 +14,8 @@ pub(super) const HEADER_BYTES: usize = 8;
 
 /// Appends entries to a new file.
 #[derive(Debug)]
-pub(crate) struct RunWriter<'w> {
-    workspace: Workspace<'w>,
+pub(crate) struct RunWriter {
+    interrupt: Arc<Interrupt>,
     file: ScratchFile,
     buffer: Vec<u8>,
     write_bytes: usize,
@@ -26,10 +28,10 @@ pub(crate) struct Stored {
     pub(crate) range: Range<u64>,
 }
 
-impl<'w> RunWriter<'w> {
+impl RunWriter {
     /// # Errors
     /// Those of making a file.
-    pub(crate) fn new(workspace: Workspace<'w>) -> Result<RunWriter<'w>, SqlError> {
+    pub(crate) fn new(workspace: Workspace<'_>) -> Result<RunWriter, SqlError> {
         RunWriter::with_buffer(workspace, WRITE_BYTES)
     }
 
@@ -37,11 +39,9 @@ impl<'w> RunWriter<'w> {
     ///
     /// # Errors
     /// As [`RunWriter::new`].
-    pub(crate) fn with_buffer(
-        workspace: Workspace<'w>,
-        write_bytes: usize,
-    ) -> Result<RunWriter<'w>, SqlError> {
-        Ok(RunWriter { workspace, file: workspace.file()?, buffer: Vec::new(), write_bytes })
+    pub(crate) fn with_buffer(workspace: Workspace<'_>, write_bytes: usize) -> Result<RunWriter, SqlError> {
+        let interrupt = workspace.interrupt.clone();
+        Ok(RunWriter { interrupt, file: workspace.file()?, buffer: Vec::new(), write_bytes })
     }
 
     /// Where the next entry begins.
@@ -59,7 +59,7 @@ impl<'w> RunWriter<'w> {
     }
 
     fn flush(&mut self) -> Result<(), SqlError> {
-        self.workspace.interrupt.check()?;
+        self.interrupt.check()?;
         self.file.append(&self.buffer)?;
         self.buffer.clear();
         Ok(())

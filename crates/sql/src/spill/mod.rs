@@ -19,7 +19,7 @@ pub(crate) use files::{RunReader, RunWriter, Stored};
 pub(crate) use indexed::IndexedRows;
 pub(crate) use rows::{append_row, read_row};
 pub(crate) use sorter::{MergedRuns, SortedRows, Sorter};
-pub(crate) use spool::{Spool, Spooled};
+pub(crate) use spool::{Spool, SpoolReader, Spooled};
 
 use crate::SqlError;
 use crate::host::Interrupt;
@@ -35,7 +35,7 @@ use std::path::Path;
 pub(crate) struct Workspace<'w> {
     pub(crate) limits: &'w MemoryLimits,
     pub(crate) account: &'w Arc<Account>,
-    pub(crate) interrupt: &'w Interrupt,
+    pub(crate) interrupt: &'w Arc<Interrupt>,
     pub(crate) counters: &'w SessionCounters,
     pub(crate) database: &'w Database,
     pub(crate) globals: &'w Globals,
@@ -68,7 +68,7 @@ pub(crate) mod tests {
     pub(crate) struct Workplace {
         limits: MemoryLimits,
         account: Arc<Account>,
-        interrupt: Interrupt,
+        interrupt: Arc<Interrupt>,
         counters: SessionCounters,
         database: std::sync::Arc<Database>,
         globals: Globals,
@@ -90,7 +90,7 @@ pub(crate) mod tests {
                     session_bytes: u64::MAX,
                 },
                 account: Arc::new(Account::new(Arc::new(ServerMemory::default()))),
-                interrupt: Interrupt::default(),
+                interrupt: Arc::default(),
                 counters: SessionCounters::default(),
                 database: Database::open(Path::new("/data"), options).unwrap(),
                 globals: Globals::new(),

@@ -32,7 +32,7 @@ pub(crate) struct Sorter<'w> {
     cut: Option<Vec<u8>>,
     rows: Rows,
     charge: Charge,
-    writer: Option<RunWriter<'w>>,
+    writer: Option<RunWriter>,
     runs: Vec<Range<u64>>,
 }
 

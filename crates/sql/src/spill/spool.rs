@@ -10,17 +10,17 @@ const READ_BYTES: usize = 128 << 10;
 
 /// Takes entries of a key and a row.
 #[derive(Debug, Default)]
-pub(crate) struct Spool<'w> {
+pub(crate) struct Spool {
     entries: usize,
     /// The first entries, as they would lie in the file.
     bytes: Vec<u8>,
     /// When they reach this many, more memory is asked for.
     bytes_next: usize,
     charge: Charge,
-    rest: Option<RunWriter<'w>>,
+    rest: Option<RunWriter>,
 }
 
-impl<'w> Spool<'w> {
+impl Spool {
     /// How many entries there are.
     pub(crate) fn len(&self) -> usize {
         self.entries
@@ -29,7 +29,7 @@ impl<'w> Spool<'w> {
     /// # Errors
     /// 1290 and 1041 for memory, 1021 and 1030 for the file, 1317 after KILL.
     #[inline]
-    pub(crate) fn push(&mut self, key: &[u8], row: &[u8], workspace: Workspace<'w>) -> Result<(), SqlError> {
+    pub(crate) fn push(&mut self, key: &[u8], row: &[u8], workspace: Workspace<'_>) -> Result<(), SqlError> {
         if let Some(rest) = &mut self.rest {
             self.entries += 1;
             return rest.push(key, row);
@@ -52,7 +52,7 @@ impl<'w> Spool<'w> {
 
     /// Asks for more memory. If there is no more, the entries to come go to a file.
     #[cold]
-    fn grow(&mut self, workspace: Workspace<'w>) -> Result<(), SqlError> {
+    fn grow(&mut self, workspace: Workspace<'_>) -> Result<(), SqlError> {
         let bytes_max = workspace.limits.table_bytes;
         if self.bytes.len() < bytes_max {
             self.charge.cover(self.bytes.len() + 1, workspace.account)?;
@@ -112,6 +112,38 @@ impl Spooled {
     }
 }
 
+/// Gives the entries of a [`Spool`] one by one.
+#[derive(Debug)]
+pub(crate) struct SpoolReader {
+    spooled: Spooled,
+    /// The next entry in memory.
+    at: usize,
+    /// Present once those in memory have been read.
+    rest: Option<RunReader>,
+}
+
+impl SpoolReader {
+    pub(crate) fn new(spooled: Spooled) -> SpoolReader {
+        SpoolReader { spooled, at: 0, rest: None }
+    }
+
+    /// The row of the next entry. `None` at the end.
+    ///
+    /// # Errors
+    /// 1030 if the file fails.
+    pub(crate) fn next_row(&mut self) -> Result<Option<&[u8]>, SqlError> {
+        if let Some(header) = self.spooled.bytes[self.at..].first_chunk::<HEADER_BYTES>() {
+            let (key_bytes, row_bytes) = lengths(header);
+            let row = self.at + HEADER_BYTES + key_bytes;
+            self.at = row + row_bytes;
+            return Ok(Some(&self.spooled.bytes[row..self.at]));
+        }
+        let Some(stored) = &self.spooled.rest else { return Ok(None) };
+        let rest = self.rest.get_or_insert_with(|| RunReader::new(stored, READ_BYTES));
+        Ok(rest.advance()?.then(|| rest.row()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,6 +174,12 @@ mod tests {
                     .unwrap();
                 assert_eq!(read, wanted);
             }
+            let mut reader = SpoolReader::new(spooled);
+            for nth in 0..2_000 {
+                assert_eq!(reader.next_row().unwrap(), Some(entry(nth).1.as_slice()));
+            }
+            assert_eq!(reader.next_row().unwrap(), None);
+            assert_eq!(reader.next_row().unwrap(), None);
         }
     }
 }

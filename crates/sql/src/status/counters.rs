@@ -82,6 +82,7 @@ counters! {
     ComShow = "Com_show" of "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN",
     ComStmtClose = "Com_stmt_close",
     ComStmtExecute = "Com_stmt_execute",
+    ComStmtFetch = "Com_stmt_fetch",
     ComStmtPrepare = "Com_stmt_prepare",
     ComTruncate = "Com_truncate" of "TRUNCATE",
     ComUnlockTables = "Com_unlock_tables" of "UNLOCK",

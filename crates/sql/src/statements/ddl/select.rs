@@ -13,7 +13,7 @@ use types::{ColumnType, Value, ValueRef};
 /// Keeps a result set.
 struct Collected<'w> {
     columns: Vec<ColumnMeta>,
-    rows: Spool<'w>,
+    rows: Spool,
     workspace: Workspace<'w>,
     row: Vec<u8>,
 }

@@ -338,7 +338,7 @@ impl<'a> Rows<'a> {
         &mut self,
         writer: &RefCell<Writer<'_>>,
         key: &[u8],
-        later: &mut Spool<'a>,
+        later: &mut Spool,
     ) -> Result<(), SqlError> {
         self.arena.reset();
         let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, outcome, done, .. } =
