@@ -39,7 +39,7 @@ Encryption (without a certificate the server makes one at the first start)
   --ssl_cert FILE, --ssl_key FILE   the certificate and its key, in PEM form
   --ssl_ca FILE               who vouches for the certificates of clients
   --require_secure_transport  refuse TCP without TLS
-  --skip-ssl                  no TLS
+  --ssl=OFF                   no TLS
 
 Memory
   --key_buffer_size BYTES     the cache of tables and indexes; K, M, G   (128M)
