@@ -74,6 +74,8 @@ pub(crate) struct Channel {
     read_timeout: Duration,
     /// When the handshake must be over. `None` after it.
     deadline: Option<Instant>,
+    /// A person types at the other end: `interactive_timeout` holds.
+    interactive: bool,
 }
 
 /// The direction to the client. It is apart from the reader, so that a command can be answered while its
@@ -139,6 +141,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
         idle_timeout: Duration::from_secs(10),
         read_timeout: Duration::from_secs(30),
         deadline: None,
+        interactive: false,
     };
     let id = channel.output.entry.id;
     let session = match authenticate::handshake(shared, &mut channel) {

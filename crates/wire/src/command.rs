@@ -224,7 +224,7 @@ commands! {
         answer: Packets,
         parse: |rest| Command::ProcessKill(rest.u32("connection id")?),
     }
-    /// Refused.
+    /// Asks for a line of figures in the server's log.
     Debug => {
         code: 0x0d DEBUG,
         process_list: "Debug",

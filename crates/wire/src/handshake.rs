@@ -204,6 +204,8 @@ pub struct ChangeUser<'a> {
     pub user: &'a [u8],
     pub auth_answer: &'a [u8],
     pub database: &'a [u8],
+    /// The number of the collation; `None` from clients that send none.
+    pub charset: Option<u16>,
     pub auth_plugin: &'a [u8],
 }
 
@@ -218,14 +220,10 @@ impl<'a> ChangeUser<'a> {
         let length = cursor.u8("authentication data")?;
         let auth_answer = cursor.bytes(length.into(), "authentication data")?;
         let database = cursor.nul_bytes("database")?;
-        let mut auth_plugin: &[u8] = b"";
-        if !cursor.is_empty() {
-            cursor.u16("charset")?;
-        }
-        if !cursor.is_empty() {
-            auth_plugin = cursor.nul_bytes("authentication method")?;
-        }
-        Ok(ChangeUser { user, auth_answer, database, auth_plugin })
+        let charset = if cursor.is_empty() { None } else { Some(cursor.u16("charset")?) };
+        // Behind the method are connection attributes. They are those of the connection's beginning.
+        let auth_plugin = if cursor.is_empty() { b"" } else { cursor.nul_bytes("authentication method")? };
+        Ok(ChangeUser { user, auth_answer, database, charset, auth_plugin })
     }
 }
 

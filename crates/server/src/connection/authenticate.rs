@@ -25,6 +25,8 @@ pub(super) struct Claim {
     answer: Vec<u8>,
     plugin: Vec<u8>,
     database: Option<String>,
+    /// The number of the collation that it speaks in; 0 = it does not say.
+    charset: u16,
 }
 
 /// Sends the greeting, checks the client's response and answers it. The session is in the database that the
@@ -62,14 +64,14 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
     let response = HandshakeResponse::parse(channel.reader.payload(&packet))
         .map_err(|_| End::Refused(SqlError::new(ErrorKind::BadHandshake, "Bad handshake")))?;
     channel.output.capabilities = response.capabilities & capabilities;
-    let charset = response.charset;
     let response_is_of_mariadb = response.capabilities & capability::LONG_PASSWORD == 0;
-    let interactive = response.capabilities & capability::INTERACTIVE != 0;
+    channel.interactive = response.capabilities & capability::INTERACTIVE != 0;
     let claim = Claim {
         user: text(response.user),
         answer: response.auth_answer.to_vec(),
         plugin: response.auth_plugin.to_vec(),
         database: response.database.map(text),
+        charset: response.charset.into(),
     };
     channel.answer();
     let mut admitted = authenticate(shared, channel, &scramble, &claim)?;
@@ -77,7 +79,6 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
     if response_is_of_mariadb {
         admitted.proof = prove(shared, channel, &admitted, &scramble);
     }
-    admitted.session.set_handshake(charset.into(), interactive);
     channel.deadline = None;
     channel.reader.set_payload_bytes_max(admitted.session.variables().common.max_allowed_packet as usize);
     enter_database(channel, admitted, &claim)
@@ -129,6 +130,7 @@ impl Claim {
             answer: request.auth_answer.to_vec(),
             plugin: if asks_again { b"again".to_vec() } else { NATIVE_PASSWORD.to_vec() },
             database: Some(text(request.database)).filter(|name| !name.is_empty()),
+            charset: request.charset.unwrap_or(0),
         }
     }
 }
@@ -208,6 +210,7 @@ fn authenticate(
         &claim.user,
         &channel.output.entry.host,
     );
+    session.set_handshake(claim.charset, channel.interactive);
     session.set_counts_found_rows(channel.output.capabilities & capability::FOUND_ROWS != 0);
     session.set_multi_statements(channel.output.capabilities & capability::MULTI_STATEMENTS != 0);
     if let Some(encrypted) = channel.output.entry.stream.encrypted() {

@@ -86,14 +86,18 @@ impl<'s> Connection<'s> {
             Command::Quit => return Err(End::Quit),
             Command::InitDb(name) => runner.change_database(output, name),
             Command::FieldList => output.refuse("COM_FIELD_LIST; SHOW COLUMNS tells the same"),
-            refused @ (Command::CreateDb
-            | Command::DropDb
-            | Command::Refresh
-            | Command::Shutdown
-            | Command::Debug) => output.refuse(refused.kind().map_or("", CommandKind::name)),
+            refused @ (Command::CreateDb | Command::DropDb | Command::Refresh | Command::Shutdown) => {
+                output.refuse(refused.kind().map_or("", CommandKind::name))
+            }
             Command::Statistics => {
                 output.entry.begin(CommandKind::Statistics, b"");
                 output.writer.packet(shared.statistics().as_bytes());
+                After::Unchanged
+            }
+            Command::Debug => {
+                output.entry.begin(CommandKind::Debug, b"");
+                shared.log.note(&format!("status: {}", shared.statistics()));
+                output.end_of_rows(runner.session.status_flags());
                 After::Unchanged
             }
             Command::ProcessInfo => runner.run_for_client(output, b"SHOW PROCESSLIST")?,

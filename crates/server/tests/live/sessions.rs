@@ -66,6 +66,11 @@ fn change_user_authenticates_again() {
     // user, no password, no database
     connection.command(com::CHANGE_USER, b"root\0\0\0").unwrap();
     connection.ping().unwrap();
+    // The same with latin1, a method, and attributes.
+    let more = b"root\0\0\0\x08\0mysql_native_password\0\x08\x03_os\x03any";
+    connection.command(com::CHANGE_USER, more).unwrap();
+    let charset = connection.query("SELECT @@character_set_client, @@collation_connection").unwrap();
+    assert_eq!(charset.to_text(), [["latin1", "latin1_swedish_ci"]]);
     let error = connection.command(com::CHANGE_USER, b"somebody\0\0\0").unwrap_err();
     assert_eq!(error.code(), Some(1045), "{error}");
 }

@@ -84,6 +84,12 @@ impl Instance {
         &self.database
     }
 
+    /// How many tables are open: all that there are.
+    pub fn open_tables(&self) -> u64 {
+        let count = |name: &str| self.database.tables(name).map_or(0, |tables| tables.len());
+        self.database.databases().iter().map(|(name, _)| count(name) as u64).sum()
+    }
+
     pub(crate) fn database_exists(&self, name: &str) -> bool {
         self.database.databases().iter().any(|(database, _)| database == name)
     }

@@ -47,7 +47,7 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     );
     add("Uptime", uptime);
     add("Uptime_since_flush_status", uptime);
-    add("Open_tables", open_tables(session));
+    add("Open_tables", session.instance.open_tables());
     add("Prepared_stmt_count", session.instance.status.prepared());
     for (name, value) in key_status(session) {
         add(name, value);
@@ -118,12 +118,6 @@ fn tls_rows(session: &Session) -> Vec<(String, String)> {
         ("Ssl_version", version.to_owned()),
     ];
     rows.map(|(name, value)| (name.to_owned(), value)).into()
-}
-
-fn open_tables(session: &Session) -> u64 {
-    let engine = &session.instance.database;
-    let count = |name: &str| engine.tables(name).map_or(0, |tables| tables.len());
-    engine.databases().iter().map(|(name, _)| count(name) as u64).sum()
 }
 
 /// One row of KEY_CACHES: a segment, or a whole cache.
