@@ -1,5 +1,6 @@
 //! The differences that are meant, or known and not mended.
 
+use super::outcome::is_of_values;
 use std::collections::BTreeMap;
 
 const LIST: &str = include_str!("../../differences.txt");
@@ -10,6 +11,24 @@ const LIST: &str = include_str!("../../differences.txt");
 struct Entry {
     kind: &'static str,
     statement: &'static str,
+}
+
+impl Entry {
+    /// True if the values of rows differ.
+    fn is_of_values(&self) -> bool {
+        matches!(self.kind, "rows" | "rows*")
+    }
+}
+
+/// True for what a change shows of a value that differs: another row, another number of rows, or a key or a
+/// column that takes one of the values only.
+fn is_of_changed_values(kind: &str) -> bool {
+    let code = kind
+        .strip_prefix("error none / ")
+        .or_else(|| kind.strip_prefix("error ").and_then(|rest| rest.strip_suffix(" / none")));
+    kind == "affected rows"
+        || kind.starts_with("changed rows")
+        || code.and_then(|code| code.parse().ok()).is_some_and(is_of_values)
 }
 
 /// The list, and how often each entry was met.
@@ -33,7 +52,10 @@ impl Known {
 
     /// True if the difference is listed.
     pub fn has(&mut self, kind: &str, statement: &str) -> bool {
-        let fits = |entry: &Entry| matches(entry.kind, kind) && matches(entry.statement, statement);
+        let fits = |entry: &Entry| {
+            let same_kind = matches(entry.kind, kind) || entry.is_of_values() && is_of_changed_values(kind);
+            same_kind && matches(entry.statement, statement)
+        };
         let Some(position) = self.entries.iter().position(fits) else {
             return false;
         };
@@ -84,6 +106,24 @@ mod tests {
             ("*a*a*", "aba", true),
         ] {
             assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_differs_is_one_wherever_it_goes() {
+        for kind in [
+            "affected rows",
+            "changed rows",
+            "changed rows: number",
+            "error none / 1062",
+            "error 1048 / none",
+        ] {
+            assert!(is_of_changed_values(kind), "{kind}");
+        }
+        for kind in
+            ["rows: order", "error none / 1064", "error 1064 / 1062", "column name", "warnings -1292 +"]
+        {
+            assert!(!is_of_changed_values(kind), "{kind}");
         }
     }
 
