@@ -132,3 +132,33 @@ fn the_default_name_of_the_slow_log_comes_back() {
     client.query("SET GLOBAL slow_query_log_file = DEFAULT").unwrap();
     assert_eq!(name(&mut client), before);
 }
+
+#[test]
+fn functions_give_values_up_to_max_allowed_packet_whatever_it_is() {
+    for (option, fits, too_long) in
+        [("--max_allowed_packet=64K", 60_000, 70_000), ("--max_allowed_packet=40M", 39_000_000, 45_000_000)]
+    {
+        let live = Live::start(&[option]);
+        let mut client = live.connect();
+        for value in [
+            "REPEAT('a', {})",
+            "SPACE({})",
+            "CONCAT(REPEAT('a', {} / 2), REPEAT('b', {} / 2))",
+            "CONCAT_WS(',', REPEAT('a', {} / 2), REPEAT('b', {} / 2))",
+            "INSERT(REPEAT('a', {} / 2), 5, 0, REPEAT('b', {} / 2))",
+            "REPLACE(REPEAT('a', {} / 10), 'a', '0123456789')",
+            "LPAD('a', {} / 4, 'b')",
+            "RPAD('a', {} / 4, 'b')",
+            "QUOTE(REPEAT('''', {} / 2 - 10))",
+            "HEX(REPEAT('a', {} / 2))",
+        ] {
+            let length = |bytes: u64| format!("SELECT LENGTH({})", value.replace("{}", &bytes.to_string()));
+            let given = client.query(&length(fits)).unwrap();
+            assert!(given.warnings == 0 && given.to_text()[0][0] != "NULL", "{option} {value}");
+            let refused = client.query(&length(too_long)).unwrap();
+            assert_eq!((refused.warnings, refused.to_text()[0][0].as_str()), (1, "NULL"), "{option} {value}");
+            let warning = client.query("SHOW WARNINGS").unwrap().to_text();
+            assert_eq!(warning[0][1], "1301", "{option} {value}: {warning:?}");
+        }
+    }
+}

@@ -406,6 +406,9 @@ impl Default for SqlMode {
     }
 }
 
+/// The default of `max_allowed_packet`.
+const PACKET_BYTES: usize = 16 << 20;
+
 /// The questions that an expression can ask its session.
 pub(crate) trait Environment {
     /// The value of a system variable.
@@ -448,6 +451,10 @@ pub(crate) trait Environment {
     fn cover(&self, bytes: usize) -> Result<(), SqlError> {
         let _ = bytes;
         Ok(())
+    }
+    /// `@@max_allowed_packet`: no function gives a longer value.
+    fn packet_bytes_max(&self) -> usize {
+        PACKET_BYTES
     }
     /// `@@group_concat_max_len`.
     fn group_concat_bytes(&self) -> usize {

@@ -204,6 +204,10 @@ impl Environment for SessionEnvironment<'_> {
         self.session.values.borrow_mut().cover(bytes, &self.session.memory)
     }
 
+    fn packet_bytes_max(&self) -> usize {
+        self.session.variables.common.max_allowed_packet as usize
+    }
+
     fn group_concat_bytes(&self) -> usize {
         self.session.variables.common.memory.concat_bytes
     }

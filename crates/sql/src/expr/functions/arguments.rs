@@ -30,6 +30,19 @@ impl<'a> Arguments<'a, '_> {
         self.call.function.name
     }
 
+    /// The most bytes that a function may give: `max_allowed_packet`.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.context.environment.packet_bytes_max()
+    }
+
+    /// True if the function may not give so many bytes.
+    #[inline]
+    pub(crate) fn is_too_long(&self, bytes: usize) -> bool {
+        // `max_allowed_packet` cannot be lower, so the session is seldom asked.
+        const PACKET_BYTES_MIN: usize = 1024;
+        bytes > PACKET_BYTES_MIN && bytes > self.bytes_max()
+    }
+
     #[inline]
     pub(crate) fn value(&self, index: usize) -> Result<ValueRef<'a>> {
         evaluate::value(&self.call.arguments[index], self.row, self.context)

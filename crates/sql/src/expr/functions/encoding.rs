@@ -2,7 +2,7 @@
 
 use super::MANY;
 use super::arguments::{Arguments, Result, int};
-use super::text::{BYTES_MAX, too_long};
+use super::text::too_long;
 use super::typing::small_int;
 use crate::expr::evaluate::convert::{self, Number};
 use crate::expr::result_type::Typed;
@@ -113,7 +113,7 @@ functions! {
         evaluate: |a| Ok(match a.text(0)? {
             Some(text) => {
                 let quoted = quote(text);
-                if quoted.len() > BYTES_MAX { too_long(a) } else { a.give(&quoted) }
+                if a.is_too_long(quoted.len()) { too_long(a) } else { a.give(&quoted) }
             }
             None => a.give(b"NULL"),
         }),
@@ -140,7 +140,7 @@ functions! {
         },
         evaluate: |a| {
             let bytes = or_null!(a.text(0)?);
-            Ok(if bytes.len() > BYTES_MAX / 2 { too_long(a) } else { a.give(&to_base64(bytes)) })
+            Ok(if a.is_too_long(bytes.len() * 2) { too_long(a) } else { a.give(&to_base64(bytes)) })
         },
         help: "Gives the bytes of a text in the base-64 digits of RFC 4648, in lines of 76 characters.",
         example: "TO_BASE64('abc')" => "YWJj",
@@ -209,7 +209,7 @@ fn hex_of<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         return Ok(arguments.give(format!("{:X}", number as u64).as_bytes()));
     }
     let bytes = or_null!(convert::to_text(&value, arguments.context));
-    if bytes.len() > BYTES_MAX / 2 {
+    if arguments.is_too_long(bytes.len() * 2) {
         return Ok(too_long(arguments));
     }
     Ok(arguments.give(hex(bytes).to_uppercase().as_bytes()))

@@ -8,9 +8,6 @@ use crate::expr::Patience;
 use types::collation::{char_count, first_chars};
 use types::{Collation, ValueRef};
 
-/// `@@max_allowed_packet`: no function makes a longer text.
-pub(super) const BYTES_MAX: usize = 16 << 20;
-
 functions! {
     "Text Functions";
 
@@ -174,7 +171,7 @@ functions! {
             }
             let to = or_null!(a.text(2)?);
             let mut patience = Patience::new(a.context.environment);
-            Ok(match replace(text, from, to, &mut patience)? {
+            Ok(match replace(text, from, to, a.bytes_max(), &mut patience)? {
                 Replaced::Nothing => a.give_borrowed(text),
                 Replaced::Text(replaced) => a.give(&replaced),
                 Replaced::TooLong => too_long(a),
@@ -218,7 +215,7 @@ functions! {
         evaluate: |a| {
             let (text, count) = (or_null!(a.text(0)?), or_null!(a.int(1)?).max(0) as usize);
             Ok(match text.len().checked_mul(count) {
-                Some(bytes) if bytes <= BYTES_MAX => a.give(&text.repeat(count)),
+                Some(bytes) if !a.is_too_long(bytes) => a.give(&text.repeat(count)),
                 Some(_) | None => too_long(a),
             })
         },
@@ -232,7 +229,7 @@ functions! {
         typing: |t| Ok(t.plain(CHARS_MAX, true)),
         evaluate: |a| {
             let count = or_null!(a.int(0)?).max(0) as usize;
-            Ok(if count <= BYTES_MAX { a.give(&vec![b' '; count]) } else { too_long(a) })
+            Ok(if a.is_too_long(count) { too_long(a) } else { a.give(&vec![b' '; count]) })
         },
         help: "Gives so many spaces.",
         example: "CONCAT('a', SPACE(2), 'b')" => "a  b",
@@ -298,9 +295,9 @@ functions! {
 
 /// NULL with warning 1301: the result would not fit a packet.
 pub(super) fn too_long<'a>(arguments: &Arguments<'a, '_>) -> ValueRef<'a> {
-    let function = arguments.name();
+    let (function, bytes_max) = (arguments.name(), arguments.bytes_max());
     let message =
-        format!("Result of {function}() was larger than max_allowed_packet ({BYTES_MAX}) - truncated");
+        format!("Result of {function}() was larger than max_allowed_packet ({bytes_max}) - truncated");
     arguments.context.environment.warn(ErrorKind::ResultLargerThanPacket, message);
     ValueRef::Null
 }
@@ -309,7 +306,7 @@ fn concat<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let mut joined = Vec::new();
     for index in 0..arguments.len() {
         joined.extend_from_slice(or_null!(arguments.text(index)?));
-        if joined.len() > BYTES_MAX {
+        if arguments.is_too_long(joined.len()) {
             return Ok(too_long(arguments));
         }
     }
@@ -328,7 +325,7 @@ fn concat_ws<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
             joined.extend_from_slice(text);
             first = false;
         }
-        if joined.len() > BYTES_MAX {
+        if arguments.is_too_long(joined.len()) {
             return Ok(too_long(arguments));
         }
     }
@@ -443,7 +440,7 @@ fn insert<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let head = substring(text, 1, from - 1, binary);
     let length = if length < 0 { total } else { length };
     let tail = substring(text, from.saturating_add(length), i64::MAX, binary);
-    if head.len() + new.len() + tail.len() > BYTES_MAX {
+    if arguments.is_too_long(head.len() + new.len() + tail.len()) {
         return Ok(too_long(arguments));
     }
     Ok(arguments.give(&[head, new, tail].concat()))
@@ -476,12 +473,18 @@ fn trim<'a>(arguments: &Arguments<'a, '_>, ends: Ends) -> Result<ValueRef<'a>> {
     Ok(arguments.give_borrowed(text))
 }
 
-fn replace(text: &[u8], from: &[u8], to: &[u8], patience: &mut Patience<'_>) -> Result<Replaced> {
+fn replace(
+    text: &[u8],
+    from: &[u8],
+    to: &[u8],
+    bytes_max: usize,
+    patience: &mut Patience<'_>,
+) -> Result<Replaced> {
     let mut replaced = Vec::new();
     let mut rest = text;
     while let Some(found) = patience.find(rest, from)? {
         // Before it grows: a short text with many places for a long one would take all memory.
-        if replaced.len() + found + to.len() > BYTES_MAX {
+        if replaced.len() + found + to.len() > bytes_max {
             return Ok(Replaced::TooLong);
         }
         replaced.extend_from_slice(&rest[..found]);
@@ -491,7 +494,7 @@ fn replace(text: &[u8], from: &[u8], to: &[u8], patience: &mut Patience<'_>) -> 
     if rest.len() == text.len() {
         return Ok(Replaced::Nothing);
     }
-    if replaced.len() + rest.len() > BYTES_MAX {
+    if replaced.len() + rest.len() > bytes_max {
         return Ok(Replaced::TooLong);
     }
     replaced.extend_from_slice(rest);
@@ -521,7 +524,7 @@ fn pad<'a>(arguments: &Arguments<'a, '_>, side: Side) -> Result<ValueRef<'a>> {
     if own >= length {
         return Ok(arguments.give_borrowed(substring(text, 1, length as i64, binary)));
     }
-    if length > BYTES_MAX / 4 {
+    if arguments.is_too_long(length.saturating_mul(4)) {
         return Ok(too_long(arguments));
     }
     let unit = length_of(padding, binary);
