@@ -9,17 +9,29 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+use wire::compression::{Deflater, Inflater};
 
+base::latch_class!(pub CompressionLatch, "compression of a connection");
 base::latch_class!(pub EncryptionLatch, "encryption of a connection");
 
-/// A client's socket, and its encryption from the moment on when the client asks for it.
+/// A client's socket, and its encryption and compression from the moments on when the client asks for them.
 ///
 /// The connection's own thread alone reads and writes. Others may shut the socket down, which needs no
-/// latch: so the latch is free whenever that thread comes.
+/// latch: so the latches are free whenever that thread comes.
 #[derive(Debug)]
 pub(crate) struct Stream {
     socket: Socket,
     encryption: OnceLock<Box<Encryption>>,
+    compression: OnceLock<Box<Mutex<Compression, CompressionLatch>>>,
+}
+
+/// Both directions of a compressed connection.
+#[derive(Debug, Default)]
+struct Compression {
+    inflater: Inflater,
+    deflater: Deflater,
+    /// The number of the next frame to be sent.
+    sequence: u8,
 }
 
 type Encryption = Mutex<ServerConnection, EncryptionLatch>;
@@ -82,7 +94,7 @@ impl Stream {
     }
 
     fn plain(socket: Socket) -> Stream {
-        Stream { socket, encryption: OnceLock::new() }
+        Stream { socket, encryption: OnceLock::new(), compression: OnceLock::new() }
     }
 
     /// Encrypts everything from here on. `early`: bytes of the client's that have been read already. The
@@ -95,6 +107,12 @@ impl Stream {
         self.encryption
             .set(Box::new(Mutex::of_class(connection)))
             .map_err(|_| io::Error::other("the connection is encrypted already"))
+    }
+
+    /// Compresses everything from here on, and expects the client to do the same.
+    pub(crate) fn compress(&self) {
+        // A client that changes its user is compressed already.
+        let _ = self.compression.set(Box::new(Mutex::of_class(Compression::default())));
     }
 
     /// Goes on with the handshake of TLS by one message of the client's. True if it is over.
@@ -131,6 +149,33 @@ impl Stream {
     }
 
     pub(crate) fn read(&self, space: &mut [u8]) -> io::Result<usize> {
+        let Some(compression) = self.compression.get() else {
+            return self.read_frames(space);
+        };
+        let Compression { inflater, sequence, .. } = &mut *compression.lock();
+        while !inflater.has_plain() {
+            let count = self.read_frames(inflater.space())?;
+            if count == 0 {
+                return Ok(0);
+            }
+            let malformed = |error: wire::Malformed| io::Error::new(io::ErrorKind::InvalidData, error.what);
+            inflater.received(count).map_err(malformed)?;
+            *sequence = inflater.next_sequence();
+        }
+        Ok(inflater.read(space))
+    }
+
+    pub(crate) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        let _sending = phases::enter(Phase::Network);
+        let Some(compression) = self.compression.get() else {
+            return self.write_frames(bytes);
+        };
+        let Compression { deflater, sequence, .. } = &mut *compression.lock();
+        self.write_frames(deflater.frames(bytes, sequence))
+    }
+
+    /// Reads what is not decompressed yet.
+    fn read_frames(&self, space: &mut [u8]) -> io::Result<usize> {
         let Some(encryption) = self.encryption.get() else {
             return (&self.socket).read(space);
         };
@@ -147,8 +192,7 @@ impl Stream {
         }
     }
 
-    pub(crate) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
-        let _sending = phases::enter(Phase::Network);
+    fn write_frames(&self, bytes: &[u8]) -> io::Result<()> {
         let Some(encryption) = self.encryption.get() else {
             return (&self.socket).write_all(bytes);
         };
@@ -182,6 +226,9 @@ impl Stream {
 
     /// True if there are bytes to read, or the end of the stream, before `timeout`.
     pub(crate) fn wait_readable(&self, timeout: Duration) -> io::Result<bool> {
+        if self.compression.get().is_some_and(|compression| compression.lock().inflater.has_plain()) {
+            return Ok(true);
+        }
         if let Some(encryption) = self.encryption.get() {
             let mut connection = encryption.lock();
             if connection.process_new_packets().map_err(broken)?.plaintext_bytes_to_read() > 0 {

@@ -31,11 +31,11 @@ pub mod capability {
     /// prepared statement if the client has them already.
     pub const CACHE_METADATA: u64 = 1 << 36;
 
-    /// What our server offers, and SSL where it has a certificate. It has no compression and no session
-    /// tracking.
+    /// What our server offers, and SSL where it has a certificate. It has no session tracking.
     pub const SERVER: u64 = FOUND_ROWS
         | LONG_FLAG
         | CONNECT_WITH_DB
+        | COMPRESS
         | LOCAL_FILES
         | IGNORE_SPACE
         | PROTOCOL_41

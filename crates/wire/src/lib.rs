@@ -21,6 +21,7 @@ pub mod auth;
 pub mod client;
 pub mod column;
 pub mod command;
+pub mod compression;
 pub mod constants;
 pub mod cursor;
 pub mod error;

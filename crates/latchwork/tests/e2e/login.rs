@@ -42,6 +42,43 @@ fn root_needs_a_password_over_tcp_and_the_log_says_how_to_set_one() {
 }
 
 #[test]
+fn mariadbs_client_encrypts_and_compresses() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &["--max_allowed_packet=64M"]);
+    let certificate = server.sql("SELECT @@ssl_cert");
+    server.sql("SET PASSWORD = PASSWORD('secret')");
+    let authority = format!("--ssl-ca={}", certificate.trim());
+    let state = "SELECT VARIABLE_NAME, VARIABLE_VALUE FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME IN                  ('COMPRESSION', 'SSL_VERSION') ORDER BY 1; SELECT LENGTH(REPEAT('latchwork', 3000000)),                  SUBSTRING(REPEAT('latchwork', 3000000), 26999992); SELECT REPEAT('latchwork', 3000000)";
+    for (options, compression, version) in [
+        (&["--skip-ssl"][..], "OFF", ""),
+        (&["--skip-ssl", "--compress"], "ON", ""),
+        (&["--ssl"], "OFF", "TLSv1.3"),
+        (&[&authority], "OFF", "TLSv1.3"),
+        (&["--ssl", "--tls-version=TLSv1.2", "--compress"], "ON", "TLSv1.2"),
+    ] {
+        let options =
+            [&["--user=root", "--password=secret", "--max-allowed-packet=64M"][..], options].concat();
+        let output = over_tcp(&server, &options, state);
+        let answer = text(&output.stdout);
+        let head = format!(
+            "COMPRESSION\t{compression}\nSSL_VERSION\t{version}\n27000000\tlatchwork\nlatchworklatch"
+        );
+        assert!(answer.starts_with(&head), "{options:?}: {answer:.300}{}", text(&output.stderr));
+        assert_eq!(answer.lines().last().map(str::len), Some(27_000_000), "{options:?}");
+    }
+    let refused = over_tcp(
+        &server,
+        &["--user=root", "--password=secret", &authority, "--ssl-verify-server-cert"],
+        "SELECT 1",
+    );
+    let complaint = text(&refused.stderr);
+    assert!(complaint.contains("2026"), "the certificate names no host: {complaint}");
+}
+
+#[test]
 fn without_grant_tables_everyone_gets_in() {
     if !have(&["mariadb"]) {
         return;

@@ -232,6 +232,10 @@ fn enter_database(channel: &mut Channel, admitted: Admitted, claim: &Claim) -> R
     let fields = OkFields { status: session.status_flags(), info: &proof, ..OkFields::default() };
     response::ok(&mut channel.output.writer, OkHeader::Statement, &fields);
     channel.flush()?;
+    if channel.output.capabilities & capability::COMPRESS != 0 {
+        channel.output.entry.stream.compress();
+        session.set_compressed();
+    }
     Ok(session)
 }
 

@@ -2,6 +2,7 @@
 
 mod answers;
 mod commands;
+mod compression;
 mod cursors;
 mod doors;
 mod faults;

@@ -134,6 +134,8 @@ pub(crate) struct Client {
     pub(crate) multi_statements: bool,
     /// Version and cipher of TLS, if the connection is encrypted.
     pub(crate) encryption: Option<(&'static str, &'static str)>,
+    /// The protocol is compressed.
+    pub(crate) compressed: bool,
     /// COMMIT RELEASE: the client is sent away. The only field that a statement changes.
     pub(crate) released: bool,
 }
@@ -195,6 +197,7 @@ impl Session {
             counts_found_rows: false,
             multi_statements: false,
             encryption: None,
+            compressed: false,
             released: false,
         };
         let memory = Arc::new(Account::new(instance.memory.clone()));
@@ -242,6 +245,11 @@ impl Session {
     /// Notes how the connection is encrypted, for SHOW STATUS.
     pub fn set_encryption(&mut self, version: &'static str, cipher: &'static str) {
         self.client.encryption = Some((version, cipher));
+    }
+
+    /// Notes that the protocol is compressed, for SHOW STATUS.
+    pub fn set_compressed(&mut self) {
+        self.client.compressed = true;
     }
 
     /// Applies what the client said in the handshake: the number of its collation, and whether it is

@@ -10,7 +10,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("datadir", text("")).read_only().works(),
     global("date_format", text("%Y-%m-%d")).read_only(),
     global("datetime_format", text("%Y-%m-%d %H:%i:%s")).read_only(),
-    global("have_compress", text("NO")).read_only(),
+    global("have_compress", text("YES")).read_only().works(),
     global("have_crypt", text("NO")).read_only(),
     global("have_dynamic_loading", text("NO")).read_only(),
     global("have_geometry", text("NO")).read_only(),

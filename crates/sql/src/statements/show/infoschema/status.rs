@@ -96,6 +96,7 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Row_cache_evictions", row_tier.evictions);
     add("Row_cache_invalidations", row_tier.invalidations);
     rows.extend(tls_rows(session));
+    rows.push(("Compression".into(), (if session.client.compressed { "ON" } else { "OFF" }).into()));
     rows.sort();
     rows
 }
