@@ -27,6 +27,7 @@ mod text;
 pub mod variables;
 mod warning;
 
+pub use dispatch::Fields;
 pub use error::{ErrorKind, SqlError};
 pub use result::{ColumnMeta, Completion, FileParts, ResultSink};
 pub use session::{Instance, KeptRows, Prepared, RowKeeper, Session, StatementFigures, with_values};

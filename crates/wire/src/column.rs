@@ -26,6 +26,13 @@ pub struct ColumnDefinition<'a> {
 
 impl<'a> ColumnDefinition<'a> {
     pub fn write(&self, writer: &mut PacketWriter) {
+        self.write_open(writer);
+        writer.finish();
+    }
+
+    /// The same, and leaves the packet open: in the answer to COM_FIELD_LIST the column's default follows, as
+    /// a value of a text row.
+    pub fn write_open(&self, writer: &mut PacketWriter) {
         let out = writer.begin();
         put::lenenc_bytes(out, b"def");
         for name in [self.database, self.table, self.org_table, self.name, self.org_name] {
@@ -37,7 +44,6 @@ impl<'a> ColumnDefinition<'a> {
         out.push(self.kind);
         out.extend_from_slice(&self.flags.to_le_bytes());
         out.extend_from_slice(&[self.decimals, 0, 0]);
-        writer.finish();
     }
 
     /// Reads a column definition.

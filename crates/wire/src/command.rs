@@ -160,13 +160,20 @@ commands! {
         answer: Packets,
         parse: |rest| Command::Query(rest.rest()),
     }
-    /// Refused: SHOW COLUMNS says the same.
-    FieldList => {
+    /// Asks for the columns of a table of the default database, those whose names are like the pattern.
+    FieldList {
+        table: &'a [u8],
+        /// Empty for all columns.
+        pattern: &'a [u8],
+    } => {
         code: 0x04 FIELD_LIST,
         process_list: "Field List",
         counter: None,
         answer: Packets,
-        parse: |_rest| Command::FieldList,
+        parse: |rest| {
+            let table = rest.nul_bytes("table")?;
+            Command::FieldList { table, pattern: rest.rest() }
+        },
     }
     /// Refused.
     CreateDb => {

@@ -198,3 +198,10 @@ fn cursors_give_mariadbs_client_library_what_they_give_on_mariadb() {
     assert_eq!(seen, judged);
     assert!(seen.contains("cursor 1, last row sent 0"), "{seen}");
 }
+
+#[test]
+fn columns_are_listed_for_mariadbs_client_library_as_on_mariadb() {
+    let Some([judged, seen]) = seen_through_the_client_library("fields") else { return };
+    assert_eq!(seen, judged);
+    assert!(seen.contains("t.name type 253"), "{seen}");
+}

@@ -1,8 +1,8 @@
 //! Column definitions from the SQL layer's metadata.
 
-use super::cells::{self, ResultCharset};
+use super::cells::{self, Cell, ResultCharset};
 use sql::ColumnMeta;
-use types::{Collation, ColumnType};
+use types::{Collation, ColumnType, ValueRef};
 use wire::constants::{charset, column_flag};
 use wire::{ColumnDefinition, PacketWriter};
 
@@ -16,6 +16,22 @@ fn result_charset_id(result: ResultCharset) -> u16 {
 }
 
 pub(super) fn write(writer: &mut PacketWriter, column: &ColumnMeta, result: ResultCharset) {
+    definition(column, result).write(writer);
+}
+
+/// A column and its default, for COM_FIELD_LIST.
+pub(super) fn write_with_default(
+    writer: &mut PacketWriter,
+    column: &ColumnMeta,
+    result: ResultCharset,
+    default: &ValueRef<'_>,
+) {
+    definition(column, result).write_open(writer);
+    cells::text(writer.payload(), default, Cell::of(column), result, &mut String::new());
+    writer.finish();
+}
+
+fn definition(column: &ColumnMeta, result: ResultCharset) -> ColumnDefinition<'_> {
     let column_type = &column.column_type;
     let is_text = column_type.is_text() && column.collation != Collation::Binary;
     let (charset, bytes_max) = match (is_text, result) {
@@ -23,7 +39,7 @@ pub(super) fn write(writer: &mut PacketWriter, column: &ColumnMeta, result: Resu
         (true, ResultCharset::AsStored) => (result_charset_id(result), 4),
         (true, _) => (result_charset_id(result), 1),
     };
-    let definition = ColumnDefinition {
+    ColumnDefinition {
         database: column.database.as_bytes(),
         table: column.table.as_bytes(),
         org_table: column.org_table.as_bytes(),
@@ -34,8 +50,7 @@ pub(super) fn write(writer: &mut PacketWriter, column: &ColumnMeta, result: Resu
         kind: cells::wire_kind(column_type),
         flags: flags(column),
         decimals: column.decimals,
-    };
-    definition.write(writer);
+    }
 }
 
 fn flags(column: &ColumnMeta) -> u16 {
@@ -51,9 +66,24 @@ fn flags(column: &ColumnMeta) -> u16 {
     set(is_unsigned(column_type), column_flag::UNSIGNED);
     set(matches!(column_type, ColumnType::Year), column_flag::ZEROFILL);
     set(matches!(column_type, ColumnType::Timestamp { .. }), column_flag::TIMESTAMP);
-    let binary = if column_type.is_text() { column.collation.is_bin() } else { true };
+    // As in MariaDB, where numbers of tables have no collation, and those that are computed have one.
+    let binary = match column_type.is_text() {
+        true => column.collation.is_bin(),
+        false => !is_number(column_type) || column.org_name.is_empty(),
+    };
     set(binary, column_flag::BINARY);
     flags
+}
+
+fn is_number(column_type: &ColumnType) -> bool {
+    matches!(
+        column_type,
+        ColumnType::Int { .. }
+            | ColumnType::Float { .. }
+            | ColumnType::Double { .. }
+            | ColumnType::Decimal { .. }
+            | ColumnType::Year
+    )
 }
 
 fn is_unsigned(column_type: &ColumnType) -> bool {

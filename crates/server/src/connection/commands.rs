@@ -85,7 +85,7 @@ impl<'s> Connection<'s> {
             Command::StmtPrepare(text) => runner.prepare(output, text),
             Command::Quit => return Err(End::Quit),
             Command::InitDb(name) => runner.change_database(output, name),
-            Command::FieldList => output.refuse("COM_FIELD_LIST; SHOW COLUMNS tells the same"),
+            Command::FieldList { table, pattern } => runner.list_fields(output, table, pattern),
             refused @ (Command::CreateDb | Command::DropDb | Command::Refresh | Command::Shutdown) => {
                 output.refuse(refused.kind().map_or("", CommandKind::name))
             }
@@ -343,6 +343,21 @@ impl Runner {
             }
             eof(writer);
         }
+        After::Unchanged
+    }
+
+    fn list_fields(&mut self, output: &mut Output, table: &[u8], pattern: &[u8]) -> After {
+        output.entry.begin(CommandKind::FieldList, b"");
+        let (table, pattern) = (self.settings.statement(table), self.settings.statement(pattern));
+        let fields = match self.session.list_fields(&table, &pattern) {
+            Ok(fields) => fields,
+            Err(error) => return output.error(&error),
+        };
+        for (column, default) in fields.columns.iter().zip(&fields.defaults) {
+            let charset = self.settings.results;
+            columns::write_with_default(&mut output.writer, column, charset, &default.as_ref());
+        }
+        output.end_of_rows(self.session.status_flags());
         After::Unchanged
     }
 

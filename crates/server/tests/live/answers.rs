@@ -38,7 +38,7 @@ fn example(kind: CommandKind) -> (&'static [u8], usize, First) {
         CommandKind::Quit => (b"", 0, First::Closed),
         CommandKind::InitDb => (b"information_schema", 0, First::Ok),
         CommandKind::Query => (b"SELECT 1", 0, First::Columns(1)),
-        CommandKind::FieldList => (b"t\0", 0, First::Error(1235)),
+        CommandKind::FieldList => (b"t\0", 2, First::Error(1046)),
         CommandKind::CreateDb | CommandKind::DropDb => (b"d", 0, First::Error(1235)),
         CommandKind::Refresh | CommandKind::Shutdown => (b"", 0, First::Error(1235)),
         CommandKind::Debug => (b"", 0, First::End),

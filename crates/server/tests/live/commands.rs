@@ -36,7 +36,7 @@ fn a_line_of_figures_goes_to_the_log() {
 fn refused_commands_say_what_they_are_and_leave_the_connection_open() {
     let live = Live::start(&[]);
     let mut connection = live.connect();
-    for (command, name) in [(com::FIELD_LIST, "COM_FIELD_LIST"), (com::SHUTDOWN, "COM_SHUTDOWN")] {
+    for (command, name) in [(com::REFRESH, "COM_REFRESH"), (com::SHUTDOWN, "COM_SHUTDOWN")] {
         let error = connection.command(command, b"t\0").unwrap_err();
         assert_eq!(error.code(), Some(1235));
         assert!(error.to_string().contains(name), "{error}");

@@ -4,9 +4,12 @@
 //! the session, the statement and the sink. To add one: give it a variant of [`Statement`] (or take it out of
 //! [`Statement::Other`] by its first word) and an arm in [`Session::run_parsed`].
 
+mod fields;
 mod other;
 mod prepared;
 mod shape;
+
+pub use fields::Fields;
 
 use crate::expr::Slots;
 use crate::plan::plan::StatementPlan;

@@ -9,6 +9,7 @@ mod objects;
 mod tables;
 
 pub(crate) use create::default_text;
+pub(crate) use filter::like;
 pub(crate) use help::help;
 pub(crate) use listing::{Listing, characters, number};
 pub(crate) use tables::{describe, extra_text, index_rows};
