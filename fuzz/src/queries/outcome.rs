@@ -147,18 +147,25 @@ fn of_rows(statement: &Tree, expected: &QueryResult, got: &QueryResult) -> Optio
     pair.iter_mut().for_each(|rows| rows.sort());
     let [expected, got] = pair;
     if expected != got {
-        let same = expected.iter().flatten().zip(got.iter().flatten()).all(|(a, b)| is_same_but_digits(a, b));
-        let cut = expected.iter().flatten().zip(got.iter().flatten()).all(|(a, b)| is_same_but_cut(a, b));
-        return Some(
-            if same {
-                "rows: digits"
-            } else if cut {
-                "rows: cut"
-            } else {
-                "rows"
-            }
-            .into(),
-        );
+        let all = |is_same: fn(&str, &str) -> bool| {
+            expected.iter().flatten().zip(got.iter().flatten()).all(|(a, b)| is_same(a, b))
+        };
+        let letters = |rows: &[Vec<String>]| {
+            let mut rows: Vec<Vec<String>> =
+                rows.iter().map(|row| row.iter().map(|value| folded(value)).collect()).collect();
+            rows.sort();
+            rows
+        };
+        let kind = if all(is_same_but_digits) {
+            "rows: digits"
+        } else if all(is_same_but_cut) {
+            "rows: cut"
+        } else if letters(&expected) == letters(&got) {
+            "rows: letters"
+        } else {
+            "rows"
+        };
+        return Some(kind.into());
     }
     (!in_order).then(|| "rows: order".into())
 }
