@@ -35,9 +35,12 @@ pub use shuttle;
 pub fn find_fault(model: impl Fn() + Send + Sync + 'static) {
     let model = Arc::new(model);
     for _ in 0..1_000 {
-        let (random, priorities) = (model.clone(), model.clone());
+        let random = model.clone();
         shuttle::check_random(move || random(), 1_000);
-        shuttle::check_pct(move || priorities(), 1_000, 3);
+        for depth in [3, 5] {
+            let priorities = model.clone();
+            shuttle::check_pct(move || priorities(), 1_000, depth);
+        }
     }
 }
 

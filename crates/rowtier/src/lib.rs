@@ -255,7 +255,9 @@ impl RowTier {
         let (bucket, place) = self.index.bucket_of(hash)?;
         announced.announce(owner);
         let epoch = epoch_of(place.version()?);
-        Some(Lease { owner, hash, bucket, epoch, replaces: false })
+        // The tier may have been switched off before the version was read. Writers say nothing while it is
+        // off, so this epoch would outlive their changes.
+        self.is_on().then_some(Lease { owner, hash, bucket, epoch, replaces: false })
     }
 
     /// As [`RowTier::lease`], for a writer that has just invalidated an entry and is about to put the changed
