@@ -1,38 +1,37 @@
-//! The accounts: who may connect, and with which password. They are a small file in the data directory.
+//! Who may connect: finds the account of a client in the book of accounts, and checks what the client answers.
 //!
-//! There is one account for now, `root`. While it has no password, it may connect only through the unix
-//! socket, and only as a user of the operating system that the server trusts ([`TrustedPeers`]). With a
-//! password it may connect over TCP too.
+//! A new data directory has one account, `root@localhost`. It has no password, and lets in the users of the
+//! operating system that the server trusts ([`TrustedPeers`]), through the unix socket. With a password it
+//! may connect over TCP too.
 //!
-//! The file is text, with one line for each account. It has no version: a line that is not of this form ends
-//! the start with an error, so this form must stay readable. Empty lines are skipped.
-//!
-//! | part of a line | what |
-//! |---|---|
-//! | up to the tab | the user |
-//! | after the tab | `*` and 40 hexadecimal digits, `SHA1(SHA1(password))`; empty without a password |
+//! Before there were accounts in tables, the passwords were in a text file, `accounts`, with one line for each
+//! account: the user, a tab, and `*` and 40 hexadecimal digits, `SHA1(SHA1(password))`, or nothing without a
+//! password. [`first_accounts`] reads it for the tables of such a directory.
 
 use base::sync::Mutex;
-use base::sync::atomic::{AtomicU64, Ordering};
-use sql::host::NewPassword;
+use sql::accounts::{Account, Accounts as Book, Grantee, Rights, Way};
 use sql::{ErrorKind, SqlError};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use wire::auth::{PasswordHash, Scramble};
 
 const FILE_NAME: &str = "accounts";
 const ROOT: &str = "root";
+/// The method whose secret is `*` and 40 hexadecimal digits.
+pub(crate) const NATIVE: &str = "mysql_native_password";
+/// The method that believes the operating system.
+const UNIX_SOCKET: &str = "unix_socket";
+/// The secret of an account that has no password and lets nobody in without one. No hash looks like it.
+const INVALID: &str = "invalid";
 
-/// The accounts of one data directory.
-#[derive(Debug)]
+/// Counts wrong passwords.
+#[derive(Debug, Default)]
 pub(crate) struct Accounts {
-    path: PathBuf,
-    passwords: Mutex<BTreeMap<String, Option<PasswordHash>>>,
-    /// Wrong passwords of clients on other machines, since the last right one of theirs.
-    failures: AtomicU64,
+    /// By account: since the last right one.
+    failures: Mutex<BTreeMap<Grantee, u64>>,
 }
 
 /// Why the file of accounts cannot be used.
@@ -124,131 +123,156 @@ impl TrustedPeers {
     }
 }
 
+/// The accounts of a directory whose tables have none: those of its file, or `root` without a password.
+///
+/// # Errors
+/// The file cannot be read, or has a line that is no account.
+pub(crate) fn first_accounts(datadir: &Path) -> Result<Vec<Account>, AccountError> {
+    let path = datadir.join(FILE_NAME);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => format!("{ROOT}\t\n"),
+        Err(error) => return Err(AccountError { path, why: error.to_string() }),
+    };
+    let mut accounts = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+        let wrong =
+            || AccountError { path: path.clone(), why: format!("line {} is not an account", number + 1) };
+        let (user, hash) = line.split_once('\t').ok_or_else(wrong)?;
+        if !hash.is_empty() && PasswordHash::from_text(hash).is_none() {
+            return Err(wrong());
+        }
+        accounts.push(administrator(user, "localhost", hash));
+        if !hash.is_empty() {
+            // The password let in from everywhere.
+            accounts.push(administrator(user, "%", hash));
+        }
+    }
+    Ok(accounts)
+}
+
+fn administrator(user: &str, host: &str, hash: &str) -> Account {
+    let way = |plugin: &str, text: &str| Way { plugin: plugin.to_owned(), text: text.to_owned() };
+    let password = way(NATIVE, if hash.is_empty() { INVALID } else { hash });
+    let ways = match host {
+        "localhost" => vec![password, way(UNIX_SOCKET, "")],
+        _ => vec![password],
+    };
+    Account { name: Grantee::new(user, host), rights: Rights::ALL, ways, ..Account::default() }
+}
+
+/// True if the account has a password that can be right.
+pub(crate) fn has_password(account: &Account) -> bool {
+    account.ways.iter().any(|way| way.plugin == NATIVE && !way.text.is_empty() && way.text != INVALID)
+}
+
+/// True if the host is this machine.
+fn is_here(host: &str) -> bool {
+    matches!(host, "localhost" | "127.0.0.1" | "::1")
+}
+
+/// The names of a client's host, as accounts may have them: on this machine, `localhost` too.
+fn peers(host: &str) -> Vec<&str> {
+    if is_here(host) && host != "localhost" { vec![host, "localhost"] } else { vec![host] }
+}
+
+/// Who may come in.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    pub account: Arc<Account>,
+    /// Of the password that the client knows.
+    pub password: Option<PasswordHash>,
+}
+
 impl Accounts {
-    /// Reads the accounts; a directory without the file has `root` without a password.
-    pub(crate) fn open(datadir: &Path) -> Result<Accounts, AccountError> {
-        let path = datadir.join(FILE_NAME);
-        let mut passwords = BTreeMap::from([(ROOT.to_string(), None)]);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => {
-                for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
-                    let wrong = || AccountError {
-                        path: path.clone(),
-                        why: format!("line {} is not an account", number + 1),
-                    };
-                    let (user, hash) = line.split_once('\t').ok_or_else(wrong)?;
-                    let hash = match hash {
-                        "" => None,
-                        hash => Some(PasswordHash::from_text(hash).ok_or_else(wrong)?),
-                    };
-                    passwords.insert(user.to_string(), hash);
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(AccountError { path, why: error.to_string() }),
-        }
-        Ok(Accounts { path, passwords: Mutex::new(passwords), failures: AtomicU64::new(0) })
-    }
-
-    /// Sets or takes away a password, in the file first.
-    pub(crate) fn set_password(&self, user: &str, password: NewPassword<'_>) -> Result<(), SqlError> {
-        let hash = match password {
-            NewPassword::Plain(b"") | NewPassword::Hash("") => None,
-            NewPassword::Plain(text) => Some(PasswordHash::of(text)),
-            NewPassword::Hash(text) => Some(PasswordHash::from_text(text).ok_or_else(|| {
-                let message = "Password hash should be a 41-digit hexadecimal number";
-                SqlError::new(ErrorKind::WrongPasswordHash, message)
-            })?),
-        };
-        let mut passwords = self.passwords.lock();
-        if !passwords.contains_key(user) {
-            return Err(SqlError::new(
-                ErrorKind::UserNotFound,
-                "Can't find any matching row in the user table",
-            ));
-        }
-        let mut changed = passwords.clone();
-        changed.insert(user.to_string(), hash);
-        self.store(&changed).map_err(|error| {
-            let message = format!("Error writing file '{}' ({error})", self.path.display());
-            SqlError::new(ErrorKind::CannotWriteFile, message)
-        })?;
-        *passwords = changed;
-        self.forgive();
-        Ok(())
-    }
-
-    /// Writes a new file beside the old one and renames it.
-    /// CRASH: afterwards the file is the old one or the new one, and never a part of one, because the new one
-    /// is synced before it is renamed.
-    fn store(&self, passwords: &BTreeMap<String, Option<PasswordHash>>) -> io::Result<()> {
-        let beside = self.path.with_extension("new");
-        let mut file =
-            std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-        for (user, hash) in passwords {
-            writeln!(file, "{user}\t{}", hash.map_or(String::new(), PasswordHash::to_text))?;
-        }
-        file.sync_all()?;
-        std::fs::rename(&beside, &self.path)?;
-        if let Some(folder) = self.path.parent() {
-            std::fs::File::open(folder)?.sync_all()?;
-        }
-        Ok(())
-    }
-
-    /// True if no account has a password.
-    pub(crate) fn lack_passwords(&self) -> bool {
-        self.passwords.lock().values().all(Option::is_none)
-    }
-
     /// FLUSH PRIVILEGES: forgets the wrong passwords.
     pub(crate) fn forgive(&self) {
-        // ORDER: a counter.
-        self.failures.store(0, Ordering::Relaxed);
+        self.failures.lock().clear();
     }
 
-    /// Accepts a connection, and gives the hash of the password that it knows. As in MariaDB, an account
-    /// with all rights is never blocked for clients on the server's own machine, so that a stranger cannot
-    /// lock the administrator out.
+    /// Finds the client's account, and checks that it may be used. As in MariaDB, an account with all rights
+    /// is never blocked for clients on the server's own machine, so that a stranger cannot lock the
+    /// administrator out.
     ///
     /// # Errors
-    /// 1045: the user, the password or the way in is wrong. 4150 after too many wrong passwords.
-    pub(crate) fn check(&self, shown: &Credentials<'_>) -> Result<Option<PasswordHash>, SqlError> {
-        if matches!(shown.host, "localhost" | "127.0.0.1" | "::1") {
-            return self.check_password(shown);
-        }
-        // ORDER: a counter. Logins at the same moment may pass it together.
-        if self.failures.load(Ordering::Relaxed) >= shown.errors_max {
+    /// 1045: the user, the password or the way in is wrong. 4150 after too many wrong passwords, 4151 for a
+    /// locked account.
+    pub(crate) fn check(&self, book: &Book, shown: &Credentials<'_>) -> Result<Admitted, SqlError> {
+        let Some(account) = book.find(shown.user, &peers(shown.host)) else { return Err(shown.denied()) };
+        let spared = is_here(shown.host) && account.rights.contains(Rights::CONNECTION_ADMIN);
+        if !spared && self.failures.lock().get(&account.name).is_some_and(|count| *count >= shown.errors_max)
+        {
             return Err(SqlError::new(
                 ErrorKind::UserIsBlocked,
                 "User is blocked because of too many credential errors; unblock with \
                  'ALTER USER / FLUSH PRIVILEGES'",
             ));
         }
-        let result = self.check_password(shown);
-        match result {
-            Ok(_) => self.forgive(),
-            Err(_) if shown.user == ROOT => {
-                // ORDER: as above.
-                self.failures.fetch_add(1, Ordering::Relaxed);
+        match check_ways(&account, shown) {
+            Some(_) if account.locked => {
+                Err(SqlError::new(ErrorKind::AccountLocked, "Access denied, this account is locked"))
             }
-            Err(_) => {}
+            Some(password) => {
+                if !spared {
+                    self.failures.lock().remove(&account.name);
+                }
+                Ok(Admitted { account, password })
+            }
+            None => {
+                if !spared {
+                    *self.failures.lock().entry(account.name.clone()).or_default() += 1;
+                }
+                Err(shown.denied())
+            }
         }
-        result
     }
+}
 
-    fn check_password(&self, shown: &Credentials<'_>) -> Result<Option<PasswordHash>, SqlError> {
-        let known = self.passwords.lock().get(shown.user).copied();
-        match known {
-            None => Err(shown.denied()),
-            Some(_) if shown.trust == Trust::Yes && shown.answer.is_empty() => Ok(None),
-            Some(None) if shown.trust != Trust::No => Ok(None),
-            // The answer is the same as for a wrong password: strangers learn nothing.
-            Some(None) => Err(shown.denied()),
-            Some(Some(hash)) if hash.accepts(shown.scramble, shown.answer) => Ok(Some(hash)),
-            Some(Some(_)) => Err(shown.denied()),
+/// `None` if no way lets the client in; otherwise the hash of the password that it knows.
+fn check_ways(account: &Account, shown: &Credentials<'_>) -> Option<Option<PasswordHash>> {
+    account.ways.iter().find_map(|way| match way.plugin.as_str() {
+        NATIVE if way.text.is_empty() => shown.answer.is_empty().then_some(None),
+        NATIVE => {
+            let hash = PasswordHash::from_text(&way.text)?;
+            hash.accepts(shown.scramble, shown.answer).then_some(Some(hash))
         }
+        UNIX_SOCKET => {
+            let trusted = match shown.trust {
+                Trust::No => false,
+                Trust::UntilPassword => !has_password(account),
+                Trust::Yes => true,
+            };
+            (trusted && account.name.user == ROOT && shown.answer.is_empty()).then_some(None)
+        }
+        _ => None,
+    })
+}
+
+/// See [`sql::host::Host::new_secret`].
+pub(crate) fn new_secret(plugin: &str, password: &[u8]) -> Result<String, SqlError> {
+    match plugin {
+        NATIVE if password.is_empty() => Ok(String::new()),
+        NATIVE => Ok(PasswordHash::of(password).to_text()),
+        UNIX_SOCKET => Ok(String::new()),
+        _ => Err(not_loaded(plugin)),
     }
+}
+
+/// See [`sql::host::Host::check_secret`].
+pub(crate) fn check_secret(plugin: &str, text: &str) -> Result<(), SqlError> {
+    match plugin {
+        NATIVE if text.is_empty() || text == INVALID || PasswordHash::from_text(text).is_some() => Ok(()),
+        NATIVE => {
+            let text = "Password hash should be a 41-digit hexadecimal number";
+            Err(SqlError::new(ErrorKind::WrongPasswordHash, text))
+        }
+        UNIX_SOCKET => Ok(()),
+        _ => Err(not_loaded(plugin)),
+    }
+}
+
+fn not_loaded(plugin: &str) -> SqlError {
+    SqlError::new(ErrorKind::PluginNotLoaded, format!("Plugin '{plugin}' is not loaded"))
 }
 
 #[cfg(test)]
@@ -257,58 +281,39 @@ mod tests {
 
     const SCRAMBLE: Scramble = [7; 20];
 
-    type Entered = Result<Option<PasswordHash>, SqlError>;
-
-    fn enters(accounts: &Accounts, user: &str, password: &str, trusted_peer: bool) -> Entered {
-        let trust = if trusted_peer { Trust::Yes } else { Trust::No };
-        enters_from(accounts, "localhost", user, password, trust)
-    }
-
-    fn enters_from(accounts: &Accounts, host: &str, user: &str, password: &str, trust: Trust) -> Entered {
+    fn enters_from(
+        host: &str,
+        account: &Account,
+        password: &str,
+        trust: Trust,
+    ) -> Option<Option<PasswordHash>> {
         let answer = wire::auth::answer(password.as_bytes(), &SCRAMBLE);
+        let user = &account.name.user;
         let shown = Credentials { user, host, scramble: &SCRAMBLE, answer: &answer, trust, errors_max: 3 };
-        accounts.check(&shown)
+        check_ways(account, &shown)
     }
 
     #[test]
-    fn too_many_wrong_passwords_block_other_machines_and_not_this_one() {
-        let folder = tempfile::tempdir().unwrap();
-        let accounts = Accounts::open(folder.path()).unwrap();
-        accounts.set_password("root", NewPassword::Plain(b"secret")).unwrap();
-        let code = |host: &str, user: &str, password: &str| {
-            enters_from(&accounts, host, user, password, Trust::No).map_or_else(|error| error.code(), |_| 0)
-        };
-        let afar = |password: &str| code("10.0.0.1", "root", password);
-        let wrong = |times: usize| (0..times).for_each(|_| assert_eq!(afar("x"), 1045));
-        wrong(2);
-        assert_eq!(afar("secret"), 0, "a right password begins the count anew");
-        wrong(2);
-        for _ in 0..9 {
-            assert_eq!(code("10.0.0.1", "somebody", "x"), 1045, "of no account");
-            assert_eq!(code("127.0.0.1", "root", "x"), 1045, "on this machine");
+    fn without_a_password_only_a_trusted_peer_gets_in() {
+        let root = administrator("root", "localhost", "");
+        assert!(enters_from("localhost", &root, "", Trust::Yes).is_some());
+        assert!(enters_from("localhost", &root, "", Trust::UntilPassword).is_some());
+        assert!(enters_from("127.0.0.1", &root, "", Trust::No).is_none());
+        assert!(enters_from("localhost", &root, "invalid", Trust::Yes).is_none());
+        let other = Account { name: Grantee::new("other", "localhost"), ..root };
+        assert!(enters_from("localhost", &other, "", Trust::Yes).is_none());
+    }
+
+    #[test]
+    fn a_password_lets_in_whoever_knows_it_and_ends_some_trust() {
+        let hash = PasswordHash::of(b"secret");
+        let root = administrator("root", "localhost", &hash.to_text());
+        for trust in [Trust::No, Trust::UntilPassword, Trust::Yes] {
+            assert_eq!(enters_from("localhost", &root, "secret", trust), Some(Some(hash)));
+            assert_eq!(enters_from("localhost", &root, "Secret", trust), None);
         }
-        wrong(1);
-        assert_eq!((afar("x"), afar("secret")), (4150, 4150));
-        assert_eq!(code("127.0.0.1", "root", "secret"), 0);
-        assert_eq!(code("localhost", "root", "secret"), 0);
-        assert_eq!(afar("secret"), 4150, "a login on this machine unblocks nobody");
-        accounts.forgive();
-        assert_eq!(afar("secret"), 0);
-        wrong(3);
-        assert_eq!(afar("secret"), 4150);
-        accounts.set_password("root", NewPassword::Plain(b"new")).unwrap();
-        assert_eq!(afar("new"), 0);
-    }
-
-    #[test]
-    fn without_a_password_only_a_trusted_peer_gets_in_and_others_are_told_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let accounts = Accounts::open(folder.path()).unwrap();
-        assert!(enters(&accounts, "root", "", true).is_ok());
-        let refused = enters(&accounts, "root", "", false).unwrap_err();
-        assert_eq!(refused.code(), 1045);
-        assert_eq!(refused.message, "Access denied for user 'root'@'localhost' (using password: NO)");
-        assert_eq!(enters(&accounts, "somebody", "", true).unwrap_err().code(), 1045);
+        assert_eq!(enters_from("localhost", &root, "", Trust::Yes), Some(None));
+        assert_eq!(enters_from("localhost", &root, "", Trust::UntilPassword), None);
     }
 
     #[test]
@@ -330,38 +335,29 @@ mod tests {
     }
 
     #[test]
-    fn a_password_lets_in_whoever_knows_it_and_survives_a_restart() {
+    fn the_file_of_an_older_version_gives_the_first_accounts() {
         let folder = tempfile::tempdir().unwrap();
-        let accounts = Accounts::open(folder.path()).unwrap();
-        accounts.set_password("root", NewPassword::Plain(b"secret")).unwrap();
-        for accounts in [accounts, Accounts::open(folder.path()).unwrap()] {
-            assert!(enters(&accounts, "root", "secret", false).is_ok());
-            assert!(enters(&accounts, "root", "", true).is_ok(), "the socket's owner needs no password");
-            for trusted_peer in [false, true] {
-                assert_eq!(enters(&accounts, "root", "Secret", trusted_peer).unwrap_err().code(), 1045);
+        let first = |text: Option<&str>| {
+            if let Some(text) = text {
+                std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
             }
-            assert_eq!(enters(&accounts, "root", "", false).unwrap_err().code(), 1045);
-        }
-    }
-
-    #[test]
-    fn a_password_can_be_given_as_a_hash_and_taken_away() {
-        let folder = tempfile::tempdir().unwrap();
-        let accounts = Accounts::open(folder.path()).unwrap();
+            first_accounts(folder.path()).map_err(|error| error.to_string())
+        };
+        assert_eq!(first(None), Ok(vec![administrator("root", "localhost", "")]));
         let hash = PasswordHash::of(b"secret").to_text();
-        accounts.set_password("root", NewPassword::Hash(&hash)).unwrap();
-        assert!(enters(&accounts, "root", "secret", false).is_ok());
-        assert_eq!(accounts.set_password("root", NewPassword::Hash("*12")).unwrap_err().code(), 1372);
-        assert_eq!(accounts.set_password("nobody", NewPassword::Plain(b"x")).unwrap_err().code(), 1133);
-        accounts.set_password("root", NewPassword::Plain(b"")).unwrap();
-        assert_eq!(enters(&accounts, "root", "secret", false).unwrap_err().code(), 1045);
+        let both = ["localhost", "%"].map(|host| administrator("root", host, &hash));
+        assert_eq!(first(Some(&format!("root\t{hash}\n"))), Ok(both.to_vec()));
+        assert!(both.iter().all(has_password));
+        assert!(first(Some("root\t*12\n")).unwrap_err().contains("line 1"));
     }
 
     #[test]
-    fn a_damaged_file_of_accounts_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join(FILE_NAME), "root\t*12\n").unwrap();
-        let error = Accounts::open(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("line 1"), "{error}");
+    fn secrets_are_hashes() {
+        assert_eq!(new_secret(NATIVE, b"").unwrap(), "");
+        let hash = new_secret(NATIVE, b"secret").unwrap();
+        assert_eq!(check_secret(NATIVE, &hash), Ok(()));
+        assert_eq!(check_secret(NATIVE, "*12").unwrap_err().code(), 1372);
+        assert_eq!(check_secret("none", "").unwrap_err().code(), 1524);
+        assert_eq!(new_secret("none", b"x").unwrap_err().code(), 1524);
     }
 }

@@ -1,6 +1,6 @@
 //! A server from its start to its end.
 
-use crate::accounts::{Accounts, TrustedPeers};
+use crate::accounts::{Accounts, TrustedPeers, first_accounts, has_password};
 use crate::connection;
 use crate::descriptors;
 use crate::init_file::InitFile;
@@ -19,6 +19,7 @@ use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Weak, thread};
 use engine::Database;
 use sql::Instance;
+use sql::accounts::Account;
 use sql::host::{Host, Kill};
 use sql::variables::{Globals, latch_implementation};
 use std::fmt;
@@ -113,10 +114,7 @@ impl Server {
         let open_files = claim_descriptors(&options.globals, &log);
         let database = open_database(vfs, &datadir, &options, open_files)?;
         let opened = listen(&options, &socket).and_then(|listeners| {
-            let accounts = match skip_grant_tables {
-                true => None,
-                false => Some(Accounts::open(&datadir).map_err(|error| StartError(error.to_string()))?),
-            };
+            let accounts = first_accounts(&datadir).map_err(|error| StartError(error.to_string()))?;
             let tls = Tls::open(&values, &datadir, &log).map_err(|error| StartError(error.to_string()))?;
             let pid_file = pid_path.as_deref().map(write_pid_file).transpose()?;
             Ok((listeners, accounts, tls, pid_file))
@@ -129,15 +127,9 @@ impl Server {
                 return Err(error);
             }
         };
-        if accounts.is_none() {
+        if skip_grant_tables {
             log.warning(
                 "--skip-grant-tables: everyone who reaches the unix socket may do everything, and there is no TCP",
-            );
-        }
-        if accounts.as_ref().is_some_and(Accounts::lack_passwords) {
-            log.note(
-                "root has no password: TCP refuses it. Connect through the unix socket as the user who runs the server and \
-                 run SET PASSWORD = PASSWORD('...')",
             );
         }
         tell_of_recovery(&database, &log);
@@ -151,7 +143,7 @@ impl Server {
             instance: Instance::with_globals(database, globals),
             registry: Registry::default(),
             log,
-            accounts,
+            accounts: Accounts::default(),
             trusted_peers,
             tls,
             started: Instant::now(),
@@ -163,6 +155,9 @@ impl Server {
         let host: Arc<dyn Host> = shared.clone();
         let host: Weak<dyn Host> = Arc::downgrade(&host);
         shared.instance.attach(host);
+        if !skip_grant_tables {
+            open_accounts(&shared, &accounts)?;
+        }
         if let Some(init_file) = init_file {
             init_file.run(&shared.instance, &shared.log);
         }
@@ -266,6 +261,26 @@ impl Server {
         }
         closed
     }
+}
+
+/// Reads the accounts. `first` are those of a data directory that has none in its tables.
+fn open_accounts(shared: &Shared, first: &[Account]) -> Result<(), StartError> {
+    if let Err(error) = sql::open_accounts(&shared.instance, first) {
+        let _ = shared.instance.engine().close();
+        return Err(StartError(format!("cannot read the accounts: {}", error.message)));
+    }
+    if !shared
+        .instance
+        .accounts()
+        .find("root", &["127.0.0.1", "localhost"])
+        .is_some_and(|root| has_password(&root))
+    {
+        shared.log.note(
+            "root has no password: TCP refuses it. Connect through the unix socket as the user who runs the server and \
+             run SET PASSWORD = PASSWORD('...')",
+        );
+    }
+    Ok(())
 }
 
 /// Sends an error instead of a greeting. It has no SQLSTATE, because the client has not said yet which

@@ -1,16 +1,15 @@
 //! The state that all connections of a server share.
 
-use crate::accounts::{Accounts, TrustedPeers};
+use crate::accounts::{self, Accounts, TrustedPeers};
 use crate::log::Log;
 use crate::registry::{CommandTimes, Registry};
 use crate::slow_log::SlowLog;
 use crate::tls::Tls;
 use base::sync::Arc;
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sql::host::{ConnectionCount, ConnectionCounts, Host, Kill, Memory, NewPassword, Process, TlsFigures};
+use sql::host::{ConnectionCount, ConnectionCounts, Host, Kill, Memory, Process, TlsFigures};
 use sql::{ErrorKind, Instance, SqlError};
 use std::time::Instant;
-use wire::auth::PasswordHash;
 
 /// The state that all connections of a server share.
 #[derive(Debug)]
@@ -18,8 +17,7 @@ pub(crate) struct Shared {
     pub instance: Arc<Instance>,
     pub registry: Registry,
     pub log: Arc<Log>,
-    /// `None` with `--skip-grant-tables`: then everyone may connect.
-    pub accounts: Option<Accounts>,
+    pub accounts: Accounts,
     pub trusted_peers: TrustedPeers,
     /// `None` with `--skip-ssl`.
     pub tls: Option<Tls>,
@@ -94,24 +92,16 @@ impl Host for Shared {
         }
     }
 
-    fn set_password(&self, user: &str, _host: &str, password: NewPassword<'_>) -> Result<(), SqlError> {
-        match &self.accounts {
-            Some(accounts) => accounts.set_password(user, password),
-            None => Err(SqlError::new(
-                ErrorKind::OptionPreventsStatement,
-                "The MariaDB server is running with the --skip-grant-tables option so it cannot execute this statement",
-            )),
-        }
+    fn new_secret(&self, plugin: &str, password: &[u8]) -> Result<String, SqlError> {
+        accounts::new_secret(plugin, password)
     }
 
-    fn password_hash(&self, password: &[u8]) -> String {
-        if password.is_empty() { String::new() } else { PasswordHash::of(password).to_text() }
+    fn check_secret(&self, plugin: &str, text: &str) -> Result<(), SqlError> {
+        accounts::check_secret(plugin, text)
     }
 
     fn flush_privileges(&self) {
-        if let Some(accounts) = &self.accounts {
-            accounts.forgive();
-        }
+        self.accounts.forgive();
     }
 
     fn flush_slow_log(&self) {

@@ -98,7 +98,12 @@ kinds! {
     CannotCreateThread: 1135, "HY000";
     WrongValueCount: 1136, "21S01";
     RegularExpressionFailed: 1139, "42000";
+    NoSuchGrant: 1141, "42000";
+    TableAccessDenied: 1142, "42000";
+    ColumnAccessDenied: 1143, "42000";
+    IllegalGrantForTable: 1144, "42000";
     NoSuchTable: 1146, "42S02";
+    NoSuchTableGrant: 1147, "42000";
     PacketTooLarge: 1153, "08S01";
     PacketsOutOfOrder: 1156, "08S01";
     NetworkReadFailed: 1158, "08S01";
@@ -114,8 +119,10 @@ kinds! {
     LockTableFull: 1206, "HY000";
     WrongArguments: 1210, "HY000";
     Deadlock: 1213, "40001";
+    WrongUsage: 1221, "HY000";
     WrongColumnCountInUnion: 1222, "21000";
     ReadLockHeld: 1223, "HY000";
+    NeedsRight: 1227, "42000";
     LocalVariable: 1228, "HY000";
     GlobalVariable: 1229, "HY000";
     NoDefault: 1230, "42000";
@@ -137,6 +144,7 @@ kinds! {
     DataTruncated: 1265, "01000";
     EngineSubstituted: 1266, "HY000";
     IllegalMixOfCollations: 1267, "HY000";
+    CannotRevokeAll: 1269, "HY000";
     NotAStructuredVariable: 1272, "HY000";
     UnknownCollation: 1273, "HY000";
     WrongIndexName: 1280, "42000";
@@ -160,6 +168,7 @@ kinds! {
     BinaryLogOff: 1381, "HY000";
     TooManyPlaceholders: 1390, "HY000";
     KeyPartIsZero: 1391, "HY000";
+    OperationOnUserFailed: 1396, "HY000";
     DataTooLong: 1406, "22001";
     FixedRowsToVariables: 1409, "HY000";
     WrongValueForFunction: 1411, "HY000";
@@ -177,8 +186,11 @@ kinds! {
     DateTimeOverflow: 1441, "22008";
     TooManyStatements: 1461, "42000";
     AutoIncrementFailed: 1467, "HY000";
+    StringTooLong: 1470, "HY000";
     IllegalCreateOption: 1478, "HY000";
     PartitionsOnUnpartitioned: 1505, "HY000";
+    PluginNotLoaded: 1524, "HY000";
+    WrongValue: 1525, "HY000";
     WrongTemporalLiteral: 1525, "HY000";
     TransactionUnderWay: 1568, "25001";
     WrongParameterCount: 1582, "42000";
@@ -186,6 +198,8 @@ kinds! {
     NonAsciiSeparator: 1638, "HY000";
     UnknownLocale: 1649, "HY000";
     DataOutOfRange: 1690, "22003";
+    AccessDeniedShortly: 1698, "28000";
+    SetPasswordIgnored: 1699, "HY000";
     PartitionClauseOnUnpartitioned: 1747, "HY000";
     UnknownExplainFormat: 1791, "HY000";
     ReadOnlyTransaction: 1792, "25006";
@@ -197,10 +211,18 @@ kinds! {
     DataOverflowNoted: 1916, "HY000";
     CannotSetInTransaction: 1925, "HY000";
     ConnectionKilled: 1927, "70100";
+    InvalidRole: 1959, "OP000";
+    CannotGrantRole: 1961, "HY000";
+    CannotRevokeRole: 1962, "HY000";
     StatementTimeout: 1969, "70100";
     TooManyPreparedParameters: 1970, "42000";
+    UserExists: 1973, "HY000";
+    UserDoesNotExist: 1974, "HY000";
+    RoleExists: 1975, "HY000";
+    RoleDoesNotExist: 1976, "HY000";
     VariableIgnored: 4081, "HY000";
     UserIsBlocked: 4150, "HY000";
+    AccountLocked: 4151, "HY000";
     CommandNotAllowed: 4166, "HY000";
 }
 

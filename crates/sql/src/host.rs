@@ -1,4 +1,5 @@
-//! What statements need of the server around them: SHOW PROCESSLIST, KILL, SET PASSWORD, SHOW STATUS,
+//! What statements need of the server around them: SHOW PROCESSLIST, KILL, hashes of passwords, SHOW
+//! STATUS,
 //! FLUSH SSL.
 //!
 //! The SQL layer has no sockets. A server attaches itself to the [`crate::Instance`]. Without a server, as in
@@ -20,15 +21,18 @@ pub trait Host: Send + Sync {
     /// 1094 if there is no such connection.
     fn kill(&self, id: u64, what: Kill) -> Result<(), SqlError>;
 
-    /// SET PASSWORD. Takes effect for new connections, and survives a restart.
+    /// What the method `plugin` keeps of a password. An empty password gives an empty text, which lets in
+    /// whoever knows that there is none.
     ///
     /// # Errors
-    /// 1133 if there is no such account, 1372 if a hash is not one, 1290 while the server runs without
-    /// accounts.
-    fn set_password(&self, user: &str, host: &str, password: NewPassword<'_>) -> Result<(), SqlError>;
+    /// 1524 if the server does not have the method; 1819 if the password is too simple.
+    fn new_secret(&self, plugin: &str, password: &[u8]) -> Result<String, SqlError>;
 
-    /// The result of PASSWORD('...'): `*` and 40 hexadecimal digits, or empty for an empty password.
-    fn password_hash(&self, password: &[u8]) -> String;
+    /// Whether a text is one that [`Host::new_secret`] can give.
+    ///
+    /// # Errors
+    /// 1372 if it is not; 1524.
+    fn check_secret(&self, plugin: &str, text: &str) -> Result<(), SqlError>;
 
     fn connections(&self) -> ConnectionCounts;
 
@@ -114,15 +118,6 @@ pub enum Kill {
     Connection,
     /// KILL QUERY: the statement that runs now, if one does.
     Statement,
-}
-
-/// The right side of SET PASSWORD.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NewPassword<'a> {
-    /// `PASSWORD('text')`. An empty text removes the password.
-    Plain(&'a [u8]),
-    /// `'*94BDCEBE...'`: what PASSWORD() gives.
-    Hash(&'a str),
 }
 
 macro_rules! connection_counts {

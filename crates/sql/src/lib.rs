@@ -6,6 +6,7 @@
 
 #![warn(unreachable_pub)]
 
+pub mod accounts;
 mod deadline;
 mod definition;
 mod dispatch;
@@ -31,6 +32,7 @@ pub use dispatch::Fields;
 pub use error::{ErrorKind, SqlError};
 pub use result::{ColumnMeta, Completion, FileParts, ResultSink};
 pub use session::{Instance, KeptRows, Prepared, RowKeeper, Session, StatementFigures, with_values};
+pub use statements::admin::accounts::open_accounts;
 /// For the fuzz targets, which feed it any bytes.
 pub use text::parse;
 pub use warning::{Level, Warning, Warnings};

@@ -159,8 +159,9 @@ fn authenticate(
     claim: &Claim,
 ) -> Result<Admitted, End> {
     let mut answer = claim.answer.clone();
-    let mut password = None;
-    if let Some(accounts) = &shared.accounts {
+    let mut admitted = None;
+    let book = shared.instance.accounts();
+    if book.are_on() {
         let knows_plugin = claim.plugin.is_empty() || claim.plugin == NATIVE_PASSWORD;
         if !knows_plugin {
             write_auth_switch(channel.output.writer.begin(), scramble);
@@ -183,10 +184,10 @@ fn authenticate(
         let wants_tls = shared.instance.globals().values().boolean("require_secure_transport");
         let checked = match wants_tls && !channel.output.entry.stream.is_secure() {
             true => Err(shown.denied()),
-            false => accounts.check(&shown),
+            false => shared.accounts.check(book, &shown),
         };
-        password = match checked {
-            Ok(password) => password,
+        admitted = match checked {
+            Ok(admitted) => Some(admitted),
             Err(error) => {
                 if shown.trust == Trust::No {
                     // Guessing is slow on one connection, and there are few connections for strangers.
@@ -210,6 +211,11 @@ fn authenticate(
         &claim.user,
         &channel.output.entry.host,
     );
+    let mut password = None;
+    if let Some(admitted) = admitted {
+        session.log_in(&admitted.account);
+        password = admitted.password;
+    }
     session.set_handshake(claim.charset, channel.interactive);
     session.set_counts_found_rows(channel.output.capabilities & capability::FOUND_ROWS != 0);
     session.set_multi_statements(channel.output.capabilities & capability::MULTI_STATEMENTS != 0);

@@ -3,7 +3,7 @@
 
 use super::prepared;
 use crate::statements::admin::maintenance::{self, Operation};
-use crate::statements::admin::{self, key_caches};
+use crate::statements::admin::{self, accounts, key_caches};
 use crate::statements::{ddl, dml, locks, set, show, transaction};
 use crate::status::Counter;
 use crate::text::parse::{OtherStatement, Word, Words};
@@ -29,9 +29,12 @@ pub(crate) fn run_by_word(
         session.counters.add(counter, 1);
     }
     let word = statement.word.as_str();
+    let loads_index = second.eq_ignore_ascii_case("INDEX");
     let instance = session.instance.clone();
     let _writing = match word {
         "DROP" if second.eq_ignore_ascii_case("PREPARE") => None,
+        // The tables of accounts are changed by a session of the server's own, which waits for a read lock.
+        "CREATE" | "DROP" | "ALTER" | "RENAME" if names_accounts(&words) => None,
         "CREATE" | "DROP" | "ALTER" | "TRUNCATE" | "RENAME" | "OPTIMIZE" => {
             session.check_not_locked_out()?;
             Some(instance.read_lock.write(&session.writing, &session.request())?)
@@ -47,15 +50,26 @@ pub(crate) fn run_by_word(
             ddl::truncate_table(session, &mut words, sink)
         }
         "RENAME" => {
-            if words.is("USER") {
-                return Err(SqlError::not_supported("RENAME USER"));
+            if words.accept("USER") {
+                return accounts::rename_user(session, &mut words, sink);
             }
             if !words.accept("TABLE") {
                 words.expect("TABLES")?;
             }
             ddl::rename_table(session, &mut words, sink)
         }
+        "SET" if words.accept("PASSWORD") => accounts::set_password(session, &mut words, sink),
+        "SET" if words.accept_all(&["DEFAULT", "ROLE"]) => {
+            accounts::set_default_role(session, &mut words, sink)
+        }
+        "SET" if words.accept("ROLE") => accounts::set_role(session, &mut words, sink),
         "SET" => set::set(session, &mut words, sink),
+        "GRANT" => accounts::grant(session, &mut words, sink),
+        "REVOKE" => accounts::revoke(session, &mut words, sink),
+        "SHOW" if words.accept("GRANTS") => accounts::show_grants(session, &mut words, sink),
+        "SHOW" if words.accept_all(&["CREATE", "USER"]) => {
+            accounts::show_create_user(session, &mut words, sink)
+        }
         "SHOW" => show::show(session, &mut words, sink),
         "HELP" => show::help(session, &mut words, sink),
         "DESCRIBE" | "DESC" | "EXPLAIN" => show::describe(session, &mut words, sink),
@@ -75,7 +89,7 @@ pub(crate) fn run_by_word(
         "REPAIR" => maintenance::maintain_tables(session, &mut words, Operation::Repair, sink),
         "CHECKSUM" => maintenance::checksum(session, &mut words, sink),
         "CACHE" => key_caches::cache_index(session, &mut words, sink),
-        "LOAD" if second.eq_ignore_ascii_case("INDEX") => key_caches::load_index(session, &mut words, sink),
+        "LOAD" if loads_index => key_caches::load_index(session, &mut words, sink),
         "LOAD" if words.accept("DATA") => dml::load_data(session, &mut words, sink),
         "DO" => {
             set::evaluate(session, words.rest(), words.mode())?;
@@ -87,6 +101,13 @@ pub(crate) fn run_by_word(
         _ if is_foreign(word) => Err(SqlError::not_supported(word)),
         _ => Err(at_start),
     }
+}
+
+/// True if CREATE, DROP, ALTER or RENAME is about an account or a role.
+fn names_accounts(words: &Words<'_>) -> bool {
+    let mut words = words.clone();
+    words.accept_all(&["OR", "REPLACE"]);
+    words.is("USER") || words.is("ROLE")
 }
 
 /// The first words of the statements that [`run`] knows.
@@ -107,6 +128,7 @@ const KNOWN: &[&str] = &[
     "EXECUTE",
     "EXPLAIN",
     "FLUSH",
+    "GRANT",
     "HELP",
     "KILL",
     "LOAD",
@@ -116,6 +138,7 @@ const KNOWN: &[&str] = &[
     "RELEASE",
     "RENAME",
     "REPAIR",
+    "REVOKE",
     "ROLLBACK",
     "SAVEPOINT",
     "SET",
@@ -131,13 +154,11 @@ fn is_foreign(word: &str) -> bool {
         "BINLOG",
         "CALL",
         "CHANGE",
-        "GRANT",
         "HANDLER",
         "INSTALL",
         "LOAD",
         "PURGE",
         "RESET",
-        "REVOKE",
         "SHUTDOWN",
         "SIGNAL",
         "STOP",
@@ -174,8 +195,6 @@ fn unsupported(statement: &str, words: &mut Words<'_>) -> SqlError {
         "PROCEDURE",
         "FUNCTION",
         "EVENT",
-        "USER",
-        "ROLE",
         "SERVER",
         "SEQUENCE",
         "PACKAGE",
@@ -203,6 +222,12 @@ fn create(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSin
     if words.accept("DATABASE") || words.accept("SCHEMA") {
         return ddl::create_database(session, words, sink);
     }
+    if words.accept("USER") {
+        return accounts::create_user(session, words, or_replace, sink);
+    }
+    if words.accept("ROLE") {
+        return accounts::create_role(session, words, or_replace, sink);
+    }
     if words.accept_all(&["UNIQUE", "INDEX"]) {
         return ddl::create_index(session, words, true, sink);
     }
@@ -225,6 +250,11 @@ fn drop(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink)
     if words.is("PREPARE") {
         return prepared::deallocate(session, words, sink);
     }
+    if words.is("USER") || words.is("ROLE") {
+        let roles = words.is("ROLE");
+        words.next();
+        return accounts::drop_user(session, words, roles, sink);
+    }
     // There are none, so there is nothing to drop.
     for kind in ["VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT"] {
         if words.accept(kind) && words.accept_all(&["IF", "EXISTS"]) {
@@ -237,6 +267,9 @@ fn drop(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink)
 }
 
 fn alter(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    if words.accept("USER") {
+        return accounts::alter_user(session, words, sink);
+    }
     words.accept("ONLINE");
     words.accept("IGNORE");
     if words.accept("TABLE") {

@@ -7,6 +7,9 @@ pub(crate) mod charsets;
 /// The database with the computed tables.
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
+/// The database with the tables of accounts.
+pub(crate) const MYSQL: &str = "mysql";
+
 /// The maximum length of a name, in characters.
 const CHARS_MAX: usize = 64;
 

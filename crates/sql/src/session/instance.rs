@@ -1,5 +1,6 @@
 //! What all sessions of a server share.
 
+use crate::accounts::Accounts;
 use crate::host::Host;
 use crate::locks::{MetadataLocks, ReadLock};
 use crate::memory::ServerMemory;
@@ -14,6 +15,7 @@ use std::sync::{Arc, OnceLock, Weak};
 pub struct Instance {
     pub(crate) database: Arc<Database>,
     pub(crate) globals: Globals,
+    pub(crate) accounts: Accounts,
     /// Which session uses which table.
     pub(crate) locks: MetadataLocks,
     pub(crate) read_lock: ReadLock,
@@ -46,6 +48,7 @@ impl Instance {
         Arc::new(Instance {
             database,
             globals,
+            accounts: Accounts::default(),
             locks: MetadataLocks::default(),
             read_lock: ReadLock::default(),
             plans: crate::session::plans::SharedPlans::default(),
@@ -61,6 +64,11 @@ impl Instance {
     /// The global variables.
     pub fn globals(&self) -> &Globals {
         &self.globals
+    }
+
+    /// Who may connect and do what.
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
     }
 
     /// Attaches the instance to its server. Only the first call has an effect.

@@ -26,6 +26,8 @@ pub(crate) use target::Target;
 use locked::Locked;
 use user_variables::UserVariables;
 
+use crate::accounts::access::Access;
+use crate::accounts::{self, Grantee};
 use crate::host::Interrupt;
 use crate::locks::WritingFlag;
 use crate::memory::{Account, Charge};
@@ -84,6 +86,8 @@ pub struct Session {
     /// What all sessions share.
     pub(crate) instance: Arc<Instance>,
     pub(crate) client: Client,
+    /// What the session may do.
+    pub(crate) access: Access,
 
     // Every statement reads these, and SET and many others change them.
     pub(crate) state: SessionState,
@@ -205,6 +209,7 @@ impl Session {
         Session {
             memory,
             values: RefCell::default(),
+            access: Access::everything(user, host),
             instance,
             client,
             state: SessionState::default(),
@@ -220,6 +225,16 @@ impl Session {
             counters,
             before: figures::Counted::default(),
         }
+    }
+
+    /// Gives the session the rights of the account that its client has logged in to, and the account's
+    /// default role.
+    pub fn log_in(&mut self, account: &accounts::Account) {
+        let Some((book, version)) = self.instance.accounts.book() else { return };
+        let shown = Grantee::new(&self.client.user, &self.client.host);
+        self.client.account = format!("{}@{}", account.name.user, account.name.host);
+        let role = Some(account.default_role.clone()).filter(|role| book.has_role(&account.name, role));
+        self.access = Access::new(&account.name, shown, role, book, version);
     }
 
     /// The connection id.

@@ -1,6 +1,5 @@
 //! SET.
 
-use crate::host::NewPassword;
 use crate::session::transaction::Characteristics;
 use crate::text::LexicalMode;
 use crate::text::parse::{self, Statement, Word, Words};
@@ -47,17 +46,8 @@ pub(crate) fn set(
     words: &mut Words<'_>,
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
-    if words.is("PASSWORD") {
-        return set_password(session, words, sink);
-    }
     if words.accept("STATEMENT") {
         return set_statement(words);
-    }
-    if words.is("ROLE")
-        || words.is("DEFAULT")
-            && matches!(words.peek_second(), Word::Bare(word) if word.eq_ignore_ascii_case("ROLE"))
-    {
-        return Err(SqlError::not_supported("SET ROLE"));
     }
     let mut checked = Vec::new();
     let mut asked = Asked::Unscoped;
@@ -437,60 +427,4 @@ pub(crate) fn evaluate(session: &mut Session, text: &str, mode: LexicalMode) -> 
     }
     result?;
     Ok(first.0.unwrap_or(Value::Null))
-}
-
-/// SET PASSWORD [FOR user[@host]] = {PASSWORD('text') | 'hash'}.
-fn set_password(
-    session: &mut Session,
-    words: &mut Words<'_>,
-    sink: &mut dyn ResultSink,
-) -> Result<(), SqlError> {
-    words.expect("PASSWORD")?;
-    let (mut user, mut host) = (session.client.user.clone(), session.client.host.clone());
-    if words.accept("FOR") {
-        (user, host) = account(words)?;
-    }
-    expect_equals(words)?;
-    let function = words.accept("PASSWORD");
-    if function {
-        words.expect_symbol("(")?;
-    }
-    let text = words.string()?;
-    if function {
-        words.expect_symbol(")")?;
-    }
-    words.end()?;
-    let Some(server) = session.instance.host() else {
-        return Err(SqlError::not_supported("SET PASSWORD without a server"));
-    };
-    let password =
-        if function { NewPassword::Plain(text.as_bytes()) } else { NewPassword::Hash(text.as_str()) };
-    server.set_password(&user, &host, password)?;
-    session.done(0, String::new(), sink)
-}
-
-/// `user` or `'user'@'host'`. Without a host it is `%`.
-fn account(words: &mut Words<'_>) -> Result<(String, String), SqlError> {
-    let part = |words: &mut Words<'_>| match words.peek() {
-        Word::Text(_) => words.string(),
-        _ => words.name(),
-    };
-    let user = part(words)?;
-    // The tokenizer makes one token of `root@localhost`, three of `'root'@'localhost'`, two of
-    // `'root'@localhost`.
-    if let Some((user, host)) = user.split_once('@') {
-        let host = if host.is_empty() { part(words)? } else { host.to_owned() };
-        return Ok((user.to_owned(), host));
-    }
-    if words.accept_symbol("@") {
-        return Ok((user, part(words)?));
-    }
-    if let Word::Bare(next) = words.peek().clone()
-        && let Some(host) = next.strip_prefix('@')
-    {
-        words.next();
-        let host = if host.is_empty() { part(words)? } else { host.to_owned() };
-        return Ok((user, host));
-    }
-    Ok((user, "%".to_owned()))
 }

@@ -42,6 +42,11 @@ impl SqlMode {
         self.0 & (SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::STRICT_ALL_TABLES.0) != 0
     }
 
+    /// GRANT makes an account that is not there, even if it says nothing of a password.
+    pub(crate) const fn auto_creates_users(self) -> bool {
+        !self.contains(SqlMode::NO_AUTO_CREATE_USER)
+    }
+
     /// The part of it that says how the text of statements is read.
     pub(crate) const fn lexical(self) -> LexicalMode {
         LexicalMode::NONE

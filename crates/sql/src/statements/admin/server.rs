@@ -31,6 +31,9 @@ pub(crate) fn flush(
                 flush_slow_log(session);
             }
             "PRIVILEGES" => {
+                if session.instance.accounts.are_on() {
+                    super::accounts::reload(&session.instance)?;
+                }
                 if let Some(host) = session.instance.host() {
                     host.flush_privileges();
                 }

@@ -288,9 +288,6 @@ pub(super) fn show_other(
         words.end()?;
         return listing.send(session, sink);
     }
-    if words.accept("GRANTS") {
-        return show_grants(session, sink);
-    }
     if words.accept("PRIVILEGES") {
         let mut listing = Listing::of_texts(&["Privilege", "Context", "Comment"]);
         listing.push(vec![
@@ -305,12 +302,4 @@ pub(super) fn show_other(
         return Err(SqlError::new(ErrorKind::BinaryLogOff, "You are not using binary logging"));
     }
     Err(words.error())
-}
-
-fn show_grants(session: &mut Session, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
-    let account = format!("`{}`@`{}`", session.client.user, session.client.host);
-    let heading = format!("Grants for {}@{}", session.client.user, session.client.host);
-    let mut listing = Listing::new([(heading, characters(1024))]);
-    listing.push(vec![Value::text(format!("GRANT ALL PRIVILEGES ON *.* TO {account} WITH GRANT OPTION"))]);
-    listing.send(session, sink)
 }
