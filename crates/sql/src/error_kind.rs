@@ -81,6 +81,7 @@ kinds! {
     CannotRemoveAllColumns: 1090, "42000";
     CannotDropColumnOrKey: 1091, "42000";
     UnknownThread: 1094, "HY000";
+    KillDenied: 1095, "HY000";
     NoTablesUsed: 1096, "HY000";
     TableLockedForRead: 1099, "HY000";
     TableNotLocked: 1100, "HY000";

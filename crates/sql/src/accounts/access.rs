@@ -19,6 +19,8 @@ pub(crate) struct Access {
     pub(crate) global: Rights,
     /// The account, which may have wildcards as its host.
     pub(crate) account: Grantee,
+    /// `user@host` of it.
+    pub(crate) account_text: String,
     pub(crate) role: Option<String>,
     /// The name that the client gave, and where it comes from: for messages.
     shown: Grantee,
@@ -42,6 +44,8 @@ pub(crate) struct TableNeed {
     pub(crate) any: Rights,
     /// Rights on single columns, in the order in which the statement names them.
     pub(crate) columns: Vec<(String, Rights)>,
+    /// Rights on columns that the statement does not name: those of `*`, and of an INSERT without a list.
+    pub(crate) unnamed: Rights,
 }
 
 impl TableNeed {
@@ -96,6 +100,7 @@ impl Access {
         Access {
             global: Rights::ALL,
             account: name.clone(),
+            account_text: format!("{user}@{host}"),
             role: None,
             shown: name,
             grantees: vec![],
@@ -117,6 +122,7 @@ impl Access {
         Access {
             global: book.global(&grantees),
             account: account.clone(),
+            account_text: format!("{}@{}", account.user, account.host),
             role,
             shown,
             grantees,
@@ -172,21 +178,60 @@ impl Access {
         grant
     }
 
-    /// True if the session may know that the database exists.
+    /// True if lists of databases have this one.
+    pub(crate) fn lists_database(&self, database: &str) -> bool {
+        self.global.contains(Rights::SHOW_DATABASES) || self.sees_database(database)
+    }
+
+    /// True if the session may use the database.
     pub(crate) fn sees_database(&self, database: &str) -> bool {
-        const SEEING: Rights = Rights::from_all_but_grant();
-        self.global.intersects(SEEING)
-            || !self.on_database(database).is_empty()
-            || self.grantees.iter().any(|name| self.book.tables_of(name).any(|(of, ..)| of == database))
+        self.on_database(database).intersects(Rights::OF_DATABASES) || self.has_tables(database)
+    }
+
+    /// True if the session may know the tables of the database.
+    pub(crate) fn sees_tables_of(&self, database: &str) -> bool {
+        self.global.intersects(Rights::OF_DATABASES.without(Rights::GRANT))
+            || !self.book.database(&self.grantees, database).is_empty()
+            || self.has_tables(database)
+    }
+
+    fn has_tables(&self, database: &str) -> bool {
+        self.grantees.iter().any(|name| self.book.tables_of(name).any(|(of, ..)| of == database))
     }
 
     /// True if the session may know that the table exists.
     pub(crate) fn sees_table(&self, database: &str, table: &str) -> bool {
-        if self.global.intersects(Rights::OF_TABLES) {
+        let seeing = Rights::OF_TABLES.without(Rights::GRANT);
+        if self.global.intersects(seeing) {
             return true;
         }
         let grant = self.on_table(database, table);
-        grant.rights.intersects(Rights::OF_TABLES) || !grant.of_columns().is_empty()
+        grant.rights.intersects(seeing) || !grant.of_columns().is_empty()
+    }
+
+    /// True if there is a grant on this very table.
+    pub(crate) fn has_grant(&self, database: &str, table: &str) -> bool {
+        !self.book.table(&self.grantees, database, table).is_empty()
+    }
+
+    /// True if the session may do more with the table than read it.
+    pub(crate) fn uses_table(&self, database: &str, table: &str) -> bool {
+        if self.is_global() {
+            return true;
+        }
+        let grant = self.on_table(database, table);
+        let rights = grant.rights | grant.of_columns();
+        rights.without(Rights::SELECT).intersects(Rights::OF_TABLES)
+    }
+
+    /// What the session may do with a column.
+    pub(crate) fn on_column(&self, database: &str, table: &str, column: &str) -> Rights {
+        if self.global.contains(Rights::OF_COLUMNS) {
+            return Rights::OF_COLUMNS;
+        }
+        let grant = self.on_table(database, table);
+        let of_column = grant.columns.get(&column.to_lowercase()).copied().unwrap_or_default();
+        (grant.rights | of_column) & Rights::OF_COLUMNS
     }
 
     /// # Errors
@@ -216,14 +261,16 @@ impl Access {
     /// 1142 if the table is out of bounds, 1143 if one of its columns is.
     pub(crate) fn check_table(&self, need: &TableNeed) -> Result<(), SqlError> {
         let grant = self.on_table(&need.database, &need.table);
-        let wanted = need.whole | need.any;
         let missing = need.whole.without(grant.rights) | need.any.without(grant.rights | grant.of_columns());
         if !missing.is_empty() {
-            return Err(self.table_denied(wanted.without(grant.rights), &need.database, &need.table));
+            return Err(self.table_denied(missing, &need.database, &need.table));
         }
         for (column, rights) in &need.columns {
             let of_column = grant.columns.get(&column.to_lowercase()).copied().unwrap_or_default();
             let missing = rights.without(grant.rights | of_column);
+            if missing.intersects(need.unnamed) {
+                return Err(self.table_denied(missing, &need.database, &need.table));
+            }
             if !missing.is_empty() {
                 let text = format!(
                     "{} command denied to user '{}'@'{}' for column '{column}' in table '{}'",

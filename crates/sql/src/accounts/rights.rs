@@ -99,11 +99,6 @@ impl Rights {
     pub const OF_COLUMNS: Rights =
         Rights(Rights::SELECT.0 | Rights::INSERT.0 | Rights::UPDATE.0 | Rights::REFERENCES.0);
 
-    /// Every right but that of passing rights on.
-    pub(crate) const fn from_all_but_grant() -> Rights {
-        Rights(Rights::ALL.0 & !Rights::GRANT.0)
-    }
-
     /// The rights whose bits are set. Bits that mean nothing here are left out.
     pub fn from_bits(bits: u64) -> Rights {
         Rights(bits) & Rights::ALL

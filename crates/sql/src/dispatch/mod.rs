@@ -129,6 +129,7 @@ impl Session {
 
     /// A KILL QUERY that came too late is forgotten.
     fn begin_statement(&mut self) {
+        self.take_up_accounts();
         self.before = self.counted();
         if self.interrupt.begin_statement()
             && let Some(engine) = &self.engine
@@ -277,6 +278,7 @@ impl Session {
             }
             plan => plan?,
         };
+        self.access.check(plan.needs())?;
         let columns = match &*plan {
             Plan::Query(plan) => self.prepared_columns(plan, prepared),
             Plan::Change(_) => none,
@@ -388,7 +390,10 @@ impl Session {
             Statement::Query(query) => {
                 let plan = self.plan_parsed(&ast::Statement::Query(query.clone()), &[], vec![])?;
                 match plan {
-                    Plan::Query(plan) => crate::plan::explain::send(&plan, form, sink),
+                    Plan::Query(plan) => {
+                        self.access.check(&plan.needs)?;
+                        crate::plan::explain::send(&plan, form, sink)
+                    }
                     Plan::Change(_) => Err(SqlError::internal("a query without a query's plan")),
                 }
             }

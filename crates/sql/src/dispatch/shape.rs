@@ -183,6 +183,7 @@ impl Session {
         scratch: &mut Vec<Scratch>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
+        self.access.check(plan.needs())?;
         match plan {
             Plan::Query(plan) => {
                 self.counters.add(Counter::ComSelect, 1);

@@ -426,6 +426,9 @@ pub(crate) trait Environment {
     fn database(&self) -> Option<&str>;
     /// `user@host`.
     fn user(&self) -> &str;
+    /// The account.
+    fn current_user(&self) -> &str;
+    fn current_role(&self) -> Option<&str>;
     fn connection_id(&self) -> u64;
     fn last_insert_id(&self) -> u64;
     /// LAST_INSERT_ID(n): the next LAST_INSERT_ID() gives `id`.

@@ -7,6 +7,8 @@ use super::plan::*;
 use super::query::{Planner, is_descending};
 use super::scope::Scope;
 use super::walk::{self, Parts, conjunction};
+use crate::accounts::Rights;
+use crate::accounts::access::Needs;
 use crate::expr::{Compiled, Expr};
 use crate::{ErrorKind, SqlError};
 use engine::{Table, TableDef};
@@ -28,6 +30,7 @@ pub(crate) struct TableRead {
     pub order: SortOrder,
     pub limit: Limit,
     pub dependencies: Vec<Dependency>,
+    pub needs: Needs,
     /// They run first. Their results are in slots.
     pub subqueries: Vec<SubqueryPlan>,
     /// True if a subquery that runs for each row reads the table. It must see the table as it was before the
@@ -46,6 +49,8 @@ impl TableRead {
 /// The clauses of UPDATE and DELETE that select rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meant<'a> {
+    /// What is done with the rows: UPDATE or DELETE.
+    pub right: Rights,
     pub table: &'a ast::TableFactor,
     pub selection: Option<&'a ast::Expr>,
     pub order: &'a [ast::OrderByExpr],
@@ -74,7 +79,9 @@ impl Planner<'_> {
             _ => return Err(SqlError::syntax(&name.to_string(), 1)),
         };
         let name = alias.as_ref().map_or(table_name.as_str(), |alias| &alias.name.value);
+        self.wants.set(meant.right);
         let (source, mut named) = self.table(&database, &table_name, name)?;
+        self.wants.set(Rights::SELECT);
         let Source::Table { table, def } = source else {
             let text = format!("The target table {table_name} of the statement is not updatable");
             return Err(SqlError::new(ErrorKind::NotUpdatable, text));
@@ -82,6 +89,14 @@ impl Planner<'_> {
         if let Some(alias) = alias {
             named.name.clone_from(&alias.name.value);
             named.by_database = false;
+        }
+        if let Some(need) = &named.need {
+            // Columns that are assigned to may be given alone.
+            let (whole, any) = match meant.right {
+                Rights::UPDATE => (Rights::NONE, Rights::UPDATE),
+                right => (right, Rights::NONE),
+            };
+            (need.borrow_mut().whole, need.borrow_mut().any) = (whole, any);
         }
         let mut scope = Scope::default();
         scope.push(named);
@@ -149,6 +164,7 @@ impl Planner<'_> {
             condition,
             order: SortOrder::new(order, 0),
             limit,
+            needs: Needs::new(self.needs()),
             dependencies: self.dependencies.into_inner(),
             subqueries: self.subqueries.into_inner(),
         };

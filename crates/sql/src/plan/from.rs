@@ -8,10 +8,13 @@ use super::plan::{Dependency, Input, QueryPlan, Source};
 use super::query::Planner;
 use super::scope::{PartColumn, Scope, ScopeColumn, ScopeTable};
 use super::walk::{Parts, TABLES_MAX, conjuncts};
+use crate::accounts::access::TableNeed;
 use crate::expr::{ColumnRef, Comparison, Compiled, Expr};
 use crate::{ColumnMeta, ErrorKind, SqlError};
 use engine::{Table, TableDef};
 use sqlparser::ast;
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use types::{Collation, Column};
 
@@ -303,9 +306,13 @@ impl Planner<'_> {
         alias: &str,
     ) -> Result<(Source, ScopeTable), SqlError> {
         if let Some(table) = (self.virtual_tables)(database, name) {
-            let scope = scope_of(database, name, &table.columns, None)?;
+            let mut scope = scope_of(database, name, &table.columns, None)?;
+            if !database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
+                scope.need = Some(self.need(database, name)?);
+            }
             return Ok((Source::Virtual(table), scope));
         }
+        let need = self.need(database, name)?;
         let table = self.engine.table(database, name).map_err(|error| match error {
             engine::Error::NoSuchDatabase | engine::Error::NoSuchTable if self.knows_locked_only => {
                 SqlError::not_locked(alias)
@@ -322,8 +329,24 @@ impl Planner<'_> {
             alias: alias.to_owned(),
             version,
         });
-        let scope = scope_of(database, name, &def.columns, Some(&def))?;
+        let mut scope = scope_of(database, name, &def.columns, Some(&def))?;
+        scope.need = Some(need);
         Ok((Source::Table { table, def }, scope))
+    }
+
+    /// Notes that the statement reads a table. A session that may do nothing with the table is not told
+    /// whether it exists.
+    ///
+    /// # Errors
+    /// 1142.
+    pub(super) fn need(&self, database: &str, name: &str) -> Result<Rc<RefCell<TableNeed>>, SqlError> {
+        let need = TableNeed { any: self.wants.get(), ..TableNeed::new(database, name) };
+        if let Some(access) = self.access {
+            access.check_table(&need)?;
+        }
+        let need = Rc::new(RefCell::new(need));
+        self.needs.borrow_mut().push(need.clone());
+        Ok(need)
     }
 }
 
@@ -363,6 +386,7 @@ pub(crate) fn scope_of(
         by_database: true,
         columns,
         nullable: false,
+        need: None,
     })
 }
 
@@ -431,6 +455,7 @@ pub(crate) fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
         by_database: false,
         columns,
         nullable: false,
+        need: None,
     }
 }
 

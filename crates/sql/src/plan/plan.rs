@@ -4,6 +4,7 @@ use super::access::{Access, IntegerRows};
 use super::bind::SubqueryUse;
 use super::names::Name;
 use crate::ColumnMeta;
+use crate::accounts::access::Needs;
 use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Compiled, CompiledAggregate, InnerQuery};
 use crate::locks::{Mode, Used};
@@ -15,6 +16,8 @@ use types::Column;
 #[derive(Debug)]
 pub(crate) struct StatementPlan {
     pub query: QueryPlan,
+    /// What a session must be allowed to do.
+    pub needs: Needs,
     /// In the order in which they must run.
     pub subqueries: Vec<SubqueryPlan>,
     /// The subqueries that run for each row of a query around them. Expressions hold them; EXPLAIN finds them

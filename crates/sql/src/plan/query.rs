@@ -4,6 +4,8 @@ use super::bind::{Planned, SlotInfo, Subqueries, SubqueryUse, kind_of_type};
 use super::names::Name;
 use super::plan::*;
 use super::scope::Scope;
+use crate::accounts::Rights;
+use crate::accounts::access::{Access, Needs, TableNeed};
 use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Compiled, Expr, OuterRef};
 use crate::text::SlotKind;
@@ -12,6 +14,7 @@ use crate::{ColumnMeta, ErrorKind, SqlError};
 use engine::Database;
 use sqlparser::ast;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use types::{Collation, Column, ColumnType};
 
@@ -29,6 +32,11 @@ pub(crate) struct Planner<'a> {
     pub methods: JoinMethods,
     /// Under LOCK TABLES, a table that does not exist is reported as one that was not locked.
     pub knows_locked_only: bool,
+    /// Whose rights decide what may be known; `None` for everybody's.
+    pub access: Option<&'a Access>,
+    /// What the statement wants to do with the table that is looked up next.
+    pub(super) wants: Cell<Rights>,
+    pub(super) needs: RefCell<Vec<Rc<RefCell<TableNeed>>>>,
     pub(super) dependencies: RefCell<Vec<Dependency>>,
     pub(super) subqueries: RefCell<Vec<SubqueryPlan>>,
     pub(super) virtual_tables: FindVirtual,
@@ -57,6 +65,9 @@ impl<'a> Planner<'a> {
             select_limit: u64::MAX,
             methods: JoinMethods::default(),
             knows_locked_only: false,
+            access: None,
+            wants: Cell::new(Rights::SELECT),
+            needs: RefCell::default(),
             dependencies: RefCell::default(),
             subqueries: RefCell::default(),
             dependents: RefCell::default(),
@@ -72,6 +83,7 @@ impl<'a> Planner<'a> {
         planner.connection = self.connection;
         planner.methods = self.methods;
         planner.knows_locked_only = self.knows_locked_only;
+        planner.access = self.access;
         planner
     }
 
@@ -105,9 +117,15 @@ impl<'a> Planner<'a> {
         (self.dependencies.into_inner(), self.subqueries.into_inner())
     }
 
+    /// What the tables need that have been looked up until now.
+    pub(crate) fn needs(&self) -> Vec<TableNeed> {
+        self.needs.borrow().iter().map(|need| need.borrow().clone()).collect()
+    }
+
     /// Makes a statement's plan of a query's plan.
     pub(crate) fn finish(self, query: QueryPlan) -> StatementPlan {
         StatementPlan {
+            needs: Needs::new(self.needs()),
             query,
             subqueries: self.subqueries.into_inner(),
             dependents: self.dependents.into_inner(),

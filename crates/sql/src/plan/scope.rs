@@ -1,9 +1,13 @@
 //! The tables in which a statement's names are looked up.
 
 use super::names::Name;
+use crate::accounts::Rights;
+use crate::accounts::access::TableNeed;
 use crate::expr::{ColumnRef, Expr};
 use crate::{ColumnMeta, ErrorKind, SqlError};
 use sqlparser::ast;
+use std::cell::RefCell;
+use std::rc::Rc;
 use types::ColumnType;
 
 /// A column, by part and position.
@@ -33,6 +37,8 @@ pub(crate) struct ScopeTable {
     pub columns: Vec<ScopeColumn>,
     /// True for the inner side of an outer join: every column can be NULL.
     pub nullable: bool,
+    /// What the statement needs of it; notes the columns that are read. `None` for what needs no right.
+    pub need: Option<Rc<RefCell<TableNeed>>>,
 }
 
 /// One column, as names can refer to it.
@@ -76,18 +82,6 @@ impl Scope {
         }
     }
 
-    /// The column that a name means.
-    ///
-    /// # Errors
-    /// 1054 if there is none, 1052 if there are several. `clause` is `field list`, `where clause` and so on.
-    pub(crate) fn resolve(&self, name: &[ast::Ident], clause: &str) -> Result<Expr, SqlError> {
-        match self.find(name)? {
-            Found::One(part, column) => Ok(self.column(part, column)),
-            Found::None => Err(SqlError::unknown_column(&written(name), clause)),
-            Found::Several => Err(SqlError::ambiguous_column(&written(name), clause)),
-        }
-    }
-
     /// The table that has the column a name means. `None` if there is no such column.
     ///
     /// # Errors
@@ -100,7 +94,10 @@ impl Scope {
         }
     }
 
-    /// As [`Scope::resolve`], but `None` if there is no such column.
+    /// The column that a name means. `None` if there is no such column.
+    ///
+    /// # Errors
+    /// 1052 if there are several. `clause` is `field list`, `where clause` and so on.
     pub(crate) fn resolve_if_any(&self, name: &[ast::Ident], clause: &str) -> Result<Option<Expr>, SqlError> {
         match self.find(name)? {
             Found::One(part, column) => Ok(Some(self.column(part, column))),
@@ -138,6 +135,9 @@ impl Scope {
     pub(crate) fn column(&self, part: usize, column: usize) -> Expr {
         let table = &self.tables[part];
         let found = &table.columns[column];
+        if let Some(need) = &table.need {
+            need.borrow_mut().column(&found.name, Rights::SELECT);
+        }
         Expr::Column(ColumnRef {
             part,
             column,
@@ -172,10 +172,16 @@ impl Scope {
         database: Option<&str>,
         table: Option<&str>,
     ) -> Result<Vec<PartColumn>, SqlError> {
+        let note = |part: &ScopeTable| {
+            if let Some(need) = &part.need {
+                need.borrow_mut().unnamed |= Rights::SELECT;
+            }
+        };
         let Some(table) = table else {
             if self.tables.is_empty() {
                 return Err(SqlError::new(ErrorKind::NoTablesUsed, "No tables used"));
             }
+            self.tables.iter().for_each(note);
             return Ok(self.shown.clone());
         };
         let mut meant = self
@@ -188,6 +194,7 @@ impl Scope {
             return Err(SqlError::unknown_table(table));
         }
         Ok(meant
+            .inspect(|(_, table)| note(table))
             .flat_map(|(part, table)| (0..table.columns.len()).map(move |column| (part, column)))
             .collect())
     }

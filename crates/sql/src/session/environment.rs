@@ -145,6 +145,14 @@ impl Environment for SessionEnvironment<'_> {
         self.user.get().unwrap_or_default()
     }
 
+    fn current_user(&self) -> &str {
+        &self.session.access.account_text
+    }
+
+    fn current_role(&self) -> Option<&str> {
+        self.session.access.role.as_deref()
+    }
+
     fn connection_id(&self) -> u64 {
         self.session.client.id
     }

@@ -2,6 +2,8 @@
 //! statement that has no rows.
 
 use super::Session;
+use crate::accounts::Rights;
+use crate::accounts::access::TableNeed;
 use crate::definition::defaults::Clock;
 use crate::definition::metadata::DatabaseMetadata;
 use crate::{Completion, ErrorKind, ResultSink, SqlError};
@@ -20,6 +22,43 @@ impl Session {
             Error::NoSuchDatabase => SqlError::unknown_database(database),
             other => other.into(),
         })
+    }
+
+    /// # Errors
+    /// 1142 unless the session has these rights on the whole table.
+    pub(crate) fn check_rights(&self, rights: Rights, database: &str, table: &str) -> Result<(), SqlError> {
+        if self.access.global.contains(rights) {
+            return Ok(());
+        }
+        self.access.check_table(&TableNeed::whole(database, table, rights))
+    }
+
+    /// # Errors
+    /// 1142, which names the statement, unless the session may do something with the table.
+    pub(crate) fn check_seen(&self, statement: &str, database: &str, table: &str) -> Result<(), SqlError> {
+        if self.access.sees_table(database, table) {
+            return Ok(());
+        }
+        Err(self.access.command_denied(statement, database, table))
+    }
+
+    /// # Errors
+    /// 1142 unless the session has these rights on the table, or on some of its columns.
+    pub(crate) fn check_some(&self, rights: Rights, database: &str, table: &str) -> Result<(), SqlError> {
+        if self.access.global.contains(rights) {
+            return Ok(());
+        }
+        let need = TableNeed { any: rights, ..TableNeed::new(database, table) };
+        self.access.check_table(&need)
+    }
+
+    /// # Errors
+    /// 1142 unless the session may know the table's columns: it may read one, or has a grant on the table.
+    pub(crate) fn check_columns_seen(&self, database: &str, table: &str) -> Result<(), SqlError> {
+        match self.check_some(Rights::SELECT, database, table) {
+            Err(_) if self.access.has_grant(database, table) => Ok(()),
+            result => result,
+        }
     }
 
     /// A table to be used. Under LOCK TABLES, a table that does not exist is reported as not locked.

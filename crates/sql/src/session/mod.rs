@@ -232,9 +232,25 @@ impl Session {
     pub fn log_in(&mut self, account: &accounts::Account) {
         let Some((book, version)) = self.instance.accounts.book() else { return };
         let shown = Grantee::new(&self.client.user, &self.client.host);
-        self.client.account = format!("{}@{}", account.name.user, account.name.host);
         let role = Some(account.default_role.clone()).filter(|role| book.has_role(&account.name, role));
         self.access = Access::new(&account.name, shown, role, book, version);
+    }
+
+    /// Goes by the newest book of accounts. For a session whose global rights cover everything, it does not
+    /// matter which one that is.
+    #[inline]
+    pub(crate) fn take_up_accounts(&mut self) {
+        if !self.access.is_global() && self.access.version() != self.instance.accounts.version() {
+            self.take_up_newest_accounts();
+        }
+    }
+
+    /// The same, whatever the session's rights are.
+    #[cold]
+    pub(crate) fn take_up_newest_accounts(&mut self) {
+        if let Some((book, version)) = self.instance.accounts.book() {
+            self.access.take_up(book, version);
+        }
     }
 
     /// The connection id.
@@ -308,10 +324,12 @@ impl Session {
     /// Makes this the default database without counting a statement. The handshake uses it.
     ///
     /// # Errors
-    /// 1049 if there is no such database.
+    /// 1044 if the session may do nothing there, 1049 if there is no such database.
     pub fn use_database(&mut self, name: &str) -> Result<(), SqlError> {
         let name = if name.eq_ignore_ascii_case(names::INFORMATION_SCHEMA) {
             names::INFORMATION_SCHEMA
+        } else if !self.access.sees_database(name) {
+            return Err(self.access.database_denied(name));
         } else if self.instance.database_exists(name) {
             name
         } else {

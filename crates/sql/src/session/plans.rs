@@ -3,6 +3,7 @@
 //! Each session keeps the plans that it used last. Behind them is a larger store that all sessions share. A
 //! hit among the session's own plans writes to no memory that other threads read, and takes no latch.
 
+use crate::accounts::access::Needs;
 use crate::expr::Slots;
 use crate::plan::plan::StatementPlan;
 use crate::{ResultSink, Session, SqlError};
@@ -32,6 +33,9 @@ pub(crate) trait ChangePlan: Send + Sync + std::fmt::Debug {
     /// False after a table that the plan depends on has changed.
     fn is_current(&self) -> bool;
 
+    /// What a session must be allowed to do.
+    fn needs(&self) -> &Needs;
+
     /// Runs the statement with these values in its slots, up to the end that the client sees.
     ///
     /// # Errors
@@ -45,6 +49,14 @@ impl Plan {
         match self {
             Plan::Query(plan) => plan.is_current(),
             Plan::Change(plan) => plan.is_current(),
+        }
+    }
+
+    /// What a session must be allowed to do.
+    pub(crate) fn needs(&self) -> &Needs {
+        match self {
+            Plan::Query(plan) => &plan.needs,
+            Plan::Change(plan) => plan.needs(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! LOCK TABLES, UNLOCK TABLES, FLUSH TABLES.
 
+use crate::accounts::Rights;
 use crate::locks::Mode;
 use crate::session::locked::{Named, only_read};
 use crate::text::parse::{Word, Words};
@@ -43,6 +44,10 @@ pub(crate) fn lock_tables(
         }
     }
     words.end()?;
+    for named in &names {
+        session.access.check_database(&named.database, Rights::LOCK_TABLES)?;
+        session.check_some(Rights::SELECT, &named.database, &named.name)?;
+    }
     session.implicit_commit()?;
     session.unlock_tables();
     let instance = session.instance.clone();

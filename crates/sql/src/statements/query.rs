@@ -36,6 +36,7 @@ impl Session {
         let database = self.state.database.as_deref();
         let mut planner = Planner::new(&self.instance.database, infoschema::find, database, slots);
         planner.knows_locked_only = self.locked.has_tables();
+        planner.access = Some(&self.access).filter(|access| !access.is_global());
         planner.methods = self.variables.common.join_methods;
         planner
     }
@@ -68,6 +69,7 @@ impl Session {
     ) -> Result<(), SqlError> {
         self.state.warnings.clear();
         let plan = self.plan_query(query, &[], vec![])?;
+        self.access.check(&plan.needs)?;
         self.counters.add(Counter::ComSelect, 1);
         let query = Query { plan: &plan, slots: Slots::EMPTY, literal_text: &|_, _| String::new() };
         self.answer_query(&query, &mut Vec::new(), sink)

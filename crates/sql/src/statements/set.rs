@@ -1,5 +1,6 @@
 //! SET.
 
+use crate::accounts::Rights;
 use crate::session::transaction::Characteristics;
 use crate::text::LexicalMode;
 use crate::text::parse::{self, Statement, Word, Words};
@@ -65,6 +66,7 @@ pub(crate) fn set(
         }
     }
     words.end()?;
+    checked.iter().try_for_each(|assignment| check_right(session, assignment))?;
     let autocommit = session.variables.common.autocommit;
     let done = checked.into_iter().try_for_each(|assignment| carry_out(session, assignment));
     session.after_set();
@@ -280,6 +282,36 @@ fn set_transaction(
         checked.push(Checked::Variable { asked, variable, setting });
     }
     Ok(())
+}
+
+/// Variables that those may set who look after connections.
+const OF_CONNECTIONS: &[&str] = &[
+    "connect_timeout",
+    "extra_max_connections",
+    "init_connect",
+    "max_connect_errors",
+    "max_connections",
+    "max_password_errors",
+    "proxy_protocol_networks",
+    "secure_auth",
+    "slow_launch_time",
+    "thread_pool_size",
+];
+
+/// # Errors
+/// 1227 for a global variable, without the right to set it.
+fn check_right(session: &Session, assignment: &Checked) -> Result<(), SqlError> {
+    let name = match assignment {
+        Checked::Variable { asked: Asked::Global, variable, .. } => variable.definition().name,
+        Checked::Component { variable, .. } => variable.definition().name,
+        _ => return Ok(()),
+    };
+    let wanted = match name {
+        "read_only" => Rights::SUPER | Rights::READ_ONLY_ADMIN,
+        name if OF_CONNECTIONS.contains(&name) => Rights::SUPER | Rights::CONNECTION_ADMIN,
+        _ => Rights::SUPER,
+    };
+    session.access.check_any_global(wanted)
 }
 
 fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError> {

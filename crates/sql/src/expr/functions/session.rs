@@ -48,9 +48,17 @@ functions! {
         arguments: "",
         arity: 0..=0,
         typing: |t| Ok(t.system(384, false)),
-        evaluate: |a| Ok(new_text(a.context.environment.user(), a.context)),
+        evaluate: |a| Ok(new_text(a.context.environment.current_user(), a.context)),
         help: "Gives the account, as name and host, that the session has. The parentheses may be left out.",
         example: "CURRENT_USER()" => "root@localhost",
+    }
+    CURRENT_ROLE {
+        name: "current_role",
+        arguments: "",
+        arity: 0..=0,
+        typing: |t| Ok(t.system(384, true)),
+        evaluate: |a| Ok(new_text(or_null!(a.context.environment.current_role()), a.context)),
+        help: "Gives the role that the session has, or NULL if it has none. The parentheses may be left out.",
     }
     CONNECTION_ID {
         name: "connection_id",

@@ -33,6 +33,12 @@ impl Environment for TestEnvironment {
     fn user(&self) -> &str {
         "root@localhost"
     }
+    fn current_user(&self) -> &str {
+        "root@localhost"
+    }
+    fn current_role(&self) -> Option<&str> {
+        None
+    }
     fn connection_id(&self) -> u64 {
         1
     }

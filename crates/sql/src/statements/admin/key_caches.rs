@@ -44,7 +44,7 @@ pub(crate) fn cache_index(
         _ => words.name()?,
     };
     words.end()?;
-    check(session, &targets)?;
+    check(session, &targets, "CACHE INDEX")?;
     let named = session.instance.database.caches().get(&cache);
     // A cache that never had a size is unknown. One that was dropped takes tables and keeps nothing of them:
     // they are in the default cache, as those that it had are.
@@ -71,7 +71,7 @@ pub(crate) fn load_index(
     }
     let targets = targets(session, words, true)?;
     words.end()?;
-    check(session, &targets)?;
+    check(session, &targets, "LOAD INDEX INTO CACHE")?;
     work_on_each(session, targets, "preload_keys", sink, |session, table, ignore_leaves| {
         session.instance.database.preload(table, ignore_leaves)?;
         Ok(())
@@ -135,13 +135,12 @@ fn names(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
 }
 
 /// Makes the checks that need no open table.
-fn check(session: &Session, targets: &[Target]) -> Result<(), SqlError> {
-    for Target { database, .. } in targets {
+fn check(session: &Session, targets: &[Target], statement: &str) -> Result<(), SqlError> {
+    for Target { database, name, .. } in targets {
         if database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
-            let (user, host) = (&session.client.user, &session.client.host);
-            let text = format!("Access denied for user '{user}'@'{host}' to database '{database}'");
-            return Err(SqlError::new(ErrorKind::DatabaseAccessDenied, text));
+            return Err(session.access.database_denied(database));
         }
+        session.check_seen(statement, database, name)?;
     }
     Ok(())
 }

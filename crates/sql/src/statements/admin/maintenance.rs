@@ -1,5 +1,6 @@
 //! CHECK, ANALYZE, OPTIMIZE, REPAIR and CHECKSUM TABLE.
 
+use crate::accounts::Rights;
 use crate::locks::Mode;
 use crate::locks::Used;
 use crate::session::transaction::StatementLocks;
@@ -84,6 +85,12 @@ pub(crate) fn maintain_tables(
         persistent |= option[0] == "PERSISTENT";
     }
     words.end()?;
+    for (database, name) in &names {
+        match operation {
+            Operation::Check => session.check_seen("CHECK TABLE", database, name)?,
+            _ => session.check_some(Rights::SELECT | Rights::INSERT, database, name)?,
+        }
+    }
     session.implicit_commit()?;
     let mut listing = Listing::new([
         ("Table", characters(128)),
@@ -259,6 +266,9 @@ pub(crate) fn checksum(
     let quick = words.accept("QUICK");
     let _ = !quick && words.accept("EXTENDED");
     words.end()?;
+    for (database, name) in &names {
+        session.check_some(Rights::SELECT, database, name)?;
+    }
     let mut listing = Listing::new([("Table", characters(128)), ("Checksum", number())]);
     for (database, name) in names {
         let sum = session.table_to_use(&database, &name).and_then(|table| match quick {

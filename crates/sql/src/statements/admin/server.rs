@@ -1,5 +1,6 @@
 //! FLUSH and KILL.
 
+use crate::accounts::Rights;
 use crate::host::Kill;
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, ResultSink, Session, SqlError};
@@ -12,6 +13,7 @@ pub(crate) fn flush(
 ) -> Result<(), SqlError> {
     let _ = words.accept("NO_WRITE_TO_BINLOG") || words.accept("LOCAL");
     let before = words.error();
+    session.access.check_any_global(Rights::RELOAD)?;
     loop {
         let what = words.name()?.to_ascii_uppercase();
         match what.as_str() {
@@ -82,6 +84,17 @@ pub(crate) fn kill(
     };
     words.end()?;
     let Some(host) = session.instance.host() else { return Err(unknown_thread(&id.to_string())) };
+    if !session.access.global.intersects(Rights::CONNECTION_ADMIN | Rights::SUPER) {
+        // Who may not see a connection is not told of it either.
+        let processes = host.processes();
+        let Some(process) = processes.iter().find(|process| process.id == id) else {
+            return Err(unknown_thread(&id.to_string()));
+        };
+        if process.user != session.client.user {
+            let text = format!("You are not owner of thread {id}");
+            return Err(SqlError::new(ErrorKind::KillDenied, text));
+        }
+    }
     host.kill(id, what)?;
     // If the session kills itself, that takes effect at once.
     session.interrupt.check()?;

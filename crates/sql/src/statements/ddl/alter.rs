@@ -7,14 +7,15 @@ use super::build::build;
 use super::copy::copy_rows;
 use super::database::check_writable;
 use super::index::{add_index, algorithm_and_lock, cannot_drop, check_auto_increment, remove_index};
-use super::table::{rename, surroundings, table_error};
+use super::table::{check_rename, rename, surroundings, table_error};
+use crate::accounts::Rights;
 use crate::definition::column_types::name_or_string;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::parse::{
     charset_option, column_definition, default_value, key_definition, table_options,
 };
 use crate::definition::*;
-use crate::text::parse::Words;
+use crate::text::parse::{Word, Words};
 use crate::variables::assign::engine_named;
 use crate::{ErrorKind, ResultSink, Session, SqlError};
 use engine::{Table, TableDef};
@@ -61,6 +62,8 @@ pub(crate) fn alter_table(
     let (database, name) = words.qualified_name()?;
     let database = session.resolve_database(database)?;
     check_writable(session, &database)?;
+    let wanted = if renames(words) { Rights::ALTER | Rights::DROP } else { Rights::ALTER };
+    session.check_rights(wanted, &database, &name)?;
     let table = session.table_to_use(&database, &name)?;
     let collation = TableMetadata::of(&table.def())?.collation;
     let mut actions = Vec::new();
@@ -72,6 +75,22 @@ pub(crate) fn alter_table(
     }
     words.end()?;
     carry_out(session, &database, &name, actions, sink)
+}
+
+/// True if one of the actions gives the table another name.
+fn renames(words: &Words<'_>) -> bool {
+    let mut words = words.clone();
+    loop {
+        match words.next() {
+            Word::End => return false,
+            Word::Bare(word) if word.eq_ignore_ascii_case("RENAME") => {
+                if !["COLUMN", "INDEX", "KEY"].iter().any(|kind| words.is(kind)) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 fn position(words: &mut Words<'_>) -> Result<ColumnPosition, SqlError> {
@@ -254,6 +273,16 @@ pub(super) fn carry_out(
     actions: Vec<Action>,
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
+    for action in &actions {
+        if let Action::Rename(to_database, to) = action {
+            let to_database = to_database.as_deref().unwrap_or(database);
+            check_rename(
+                session,
+                &(database.to_owned(), name.to_owned()),
+                &(to_database.to_owned(), to.clone()),
+            )?;
+        }
+    }
     session.implicit_commit()?;
     let instance = session.instance.clone();
     // Waits for writers of the table and for transactions that have used it. Sessions that come later wait,

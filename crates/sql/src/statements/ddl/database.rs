@@ -1,5 +1,6 @@
 //! CREATE, ALTER and DROP DATABASE.
 
+use crate::accounts::Rights;
 use crate::definition::metadata::DatabaseMetadata;
 use crate::definition::parse::database_options;
 use crate::text::parse::Words;
@@ -42,6 +43,7 @@ pub(crate) fn create_database(
     session.implicit_commit()?;
     names::check_database(&name)?;
     check_writable(session, &name)?;
+    session.access.check_database(&name, Rights::CREATE)?;
     let metadata = DatabaseMetadata {
         collation: match collation {
             Some(collation) => collation,
@@ -72,6 +74,7 @@ pub(crate) fn drop_database(
     session.check_no_locked_tables()?;
     session.implicit_commit()?;
     check_writable(session, &name)?;
+    session.access.check_database(&name, Rights::DROP)?;
     let missing = || {
         SqlError::new(
             ErrorKind::DatabaseDoesNotExist,

@@ -3,6 +3,7 @@
 use super::build::{duplicate_key_name, generated_name, key_parts};
 use super::database::check_writable;
 use super::table::table_error;
+use crate::accounts::Rights;
 use crate::definition::parse::{index_options, key_parts as parse_key_parts};
 use crate::definition::{KeyKind, KeySpec};
 use crate::statements::dml::duplicate_entry;
@@ -29,6 +30,7 @@ pub(crate) fn create_index(
     algorithm_and_lock(words)?;
     words.end()?;
     let database = session.resolve_database(database)?;
+    session.check_rights(Rights::INDEX, &database, &table)?;
     session.implicit_commit()?;
     check_writable(session, &database)?;
     let instance = session.instance.clone();
@@ -127,6 +129,7 @@ pub(crate) fn drop_index(
     algorithm_and_lock(words)?;
     words.end()?;
     let database = session.resolve_database(database)?;
+    session.check_rights(Rights::INDEX, &database, &table)?;
     session.implicit_commit()?;
     check_writable(session, &database)?;
     let instance = session.instance.clone();

@@ -2,6 +2,7 @@
 
 use super::build::{Surroundings, build};
 use super::database::check_writable;
+use crate::accounts::Rights;
 use crate::definition::column_types::collation_named;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::parse::{table_body, table_options};
@@ -63,9 +64,16 @@ pub(crate) fn create_table(
     let (database, name) = words.qualified_name()?;
     let database = session.resolve_database(database)?;
     check_writable(session, &database)?;
+    let mut wanted = if or_replace { Rights::CREATE | Rights::DROP } else { Rights::CREATE };
+    if fills(words) {
+        wanted |= Rights::INSERT;
+    }
+    session.check_rights(wanted, &database, &name)?;
     let collation = session.database_collation(&database)?;
     if let Some(source) = like(words)? {
         words.end()?;
+        let from = session.resolve_database(source.0.clone())?;
+        session.check_rights(Rights::SELECT, &from, &source.1)?;
         session.implicit_commit()?;
         if already(session, &database, &name, if_not_exists, or_replace)? {
             return session.done(0, String::new(), sink);
@@ -98,6 +106,19 @@ pub(crate) fn create_table(
     let auto_increment = spec.options.auto_increment;
     let def = build(&name, spec, &around, &mut session.state.warnings)?;
     create(session, def, auto_increment, if_not_exists, sink)
+}
+
+/// True if a SELECT follows, whose rows the new table gets. Parentheses may be around it, and columns before
+/// it.
+fn fills(words: &Words<'_>) -> bool {
+    let mut words = words.clone();
+    loop {
+        match words.next() {
+            Word::End => return false,
+            Word::Bare(word) if word.eq_ignore_ascii_case("SELECT") => return true,
+            _ => {}
+        }
+    }
 }
 
 /// LIKE t, with or without parentheses.
@@ -218,6 +239,9 @@ pub(crate) fn drop_table(
     }
     let _ = words.accept("RESTRICT") || words.accept("CASCADE");
     words.end()?;
+    for (database, name) in &tables {
+        session.check_rights(Rights::DROP, database, name)?;
+    }
     session.implicit_commit()?;
     let instance = session.instance.clone();
     let mut missing = Vec::new();
@@ -259,6 +283,7 @@ pub(crate) fn truncate_table(
     let (database, name) = words.qualified_name()?;
     words.end()?;
     let database = session.resolve_database(database)?;
+    session.check_rights(Rights::DROP, &database, &name)?;
     session.implicit_commit()?;
     check_writable(session, &database)?;
     let instance = session.instance.clone();
@@ -289,6 +314,9 @@ pub(crate) fn rename_table(
         }
     }
     words.end()?;
+    for (from, to) in &pairs {
+        check_rename(session, from, to)?;
+    }
     session.check_no_locked_tables()?;
     session.implicit_commit()?;
     let engine = session.instance.database.clone();
@@ -301,6 +329,17 @@ pub(crate) fn rename_table(
         return Err(error);
     }
     session.done(0, String::new(), sink)
+}
+
+/// # Errors
+/// 1142.
+pub(super) fn check_rename(
+    session: &Session,
+    from: &(String, String),
+    to: &(String, String),
+) -> Result<(), SqlError> {
+    session.check_rights(Rights::ALTER | Rights::DROP, &from.0, &from.1)?;
+    session.check_rights(Rights::CREATE | Rights::INSERT, &to.0, &to.1)
 }
 
 pub(super) fn rename(

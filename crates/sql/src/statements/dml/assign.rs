@@ -1,6 +1,7 @@
 //! `SET column = expression` on the newest image of a row. UPDATE and ON DUPLICATE KEY UPDATE use it.
 
 use super::inserter::{copy_to, no_default};
+use crate::accounts::Rights;
 use crate::definition::defaults::Clock;
 use crate::expr::{CoerceIssue, Compiled, Context, Part, Row, coerce};
 use crate::plan::bind::{Binder, SlotInfo, Subqueries};
@@ -68,12 +69,18 @@ fn column_of(
     // If the name has a qualifier, it must be one that fits the table.
     if path.len() > 1 {
         let idents: Vec<ast::Ident> = path.iter().map(|part| ast::Ident::new(part.clone())).collect();
-        scope.resolve(&idents, clause)?;
+        if scope.part_of(&idents, clause)?.is_none() {
+            return Err(SqlError::unknown_column(&path.join("."), clause));
+        }
     }
-    columns
+    let column = columns
         .iter()
         .position(|column| column.name.eq_ignore_ascii_case(last))
-        .ok_or_else(|| SqlError::unknown_column(&path.join("."), clause))
+        .ok_or_else(|| SqlError::unknown_column(&path.join("."), clause))?;
+    if let Some(need) = &scope.tables[0].need {
+        need.borrow_mut().column(&columns[column].name, Rights::UPDATE);
+    }
+    Ok(column)
 }
 
 impl Assignments {

@@ -1,6 +1,7 @@
 //! INSERT and REPLACE of literals: makes row images directly from the statement's bytes.
 
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate};
+use crate::accounts::Rights;
 use crate::session::DEFINITION_RETRIES;
 use crate::status::Counter;
 use crate::text::LexicalMode;
@@ -50,6 +51,14 @@ impl Session {
     ) -> Option<Result<Inserted, SqlError>> {
         // The parser reports wrong names, because the text may not even be a statement.
         let target = self.target(head.database.as_deref(), &head.table).ok()?;
+        // Who may only insert into some columns goes the long way.
+        let wanted = if head.replace { Rights::INSERT | Rights::DELETE } else { Rights::INSERT };
+        let def = &target.def;
+        if !self.access.global.contains(wanted)
+            && !self.access.on_table(&def.database, &def.name).rights.contains(wanted)
+        {
+            return None;
+        }
         let on_duplicate = match (head.replace, head.ignore) {
             (true, _) => OnDuplicate::Replace,
             (false, true) => OnDuplicate::Skip,

@@ -4,6 +4,8 @@ use super::assign::{Assigned, Assigning, Assignments, Outcome, Strictness, is_de
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to};
 use super::on_duplicate::{OnDuplicateUpdate, has_rows_of_tables};
 use super::{UniqueKey, write_error};
+use crate::accounts::Rights;
+use crate::accounts::access::{Needs, TableNeed};
 use crate::exec::{DerivedRows, RowLocks, Runtime, WriterLocks, recycle, run_to_spool, with_subqueries};
 use crate::expr::{Compiled, Context, ListSet, Part, Row, Slots, cells};
 use crate::locks::Mode;
@@ -24,6 +26,7 @@ use bumpalo::Bump;
 use engine::{Error, KeyList, Readers, RowUpdate, Writer};
 use sqlparser::ast;
 use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 use types::{Value, ValueRef};
 
@@ -43,6 +46,7 @@ enum Source {
 #[derive(Debug)]
 struct InsertPlan {
     target: Arc<Target>,
+    needs: Needs,
     columns: Option<Vec<String>>,
     source: Source,
     on_duplicate: OnDuplicate,
@@ -86,6 +90,7 @@ pub(super) fn plan_insert(
             ),
         ));
     }
+    let need = target_need(session, insert, &database, &table_name)?;
     let target = Arc::new(Target::new(session.table_to_use(&database, &table_name)?)?);
     let on_duplicate_update = match &insert.on {
         None => None,
@@ -101,7 +106,7 @@ pub(super) fn plan_insert(
         Planned::Rows(_) => None,
     };
     let update = match &on_duplicate_update {
-        Some(update) => Some(update.bind(&target, query, &planner)?),
+        Some(update) => Some(update.bind(&target, query, &planner, need.clone())?),
         None => None,
     };
     let not_inserted = on_duplicate_update.map_or(0, |update| update.not_inserted());
@@ -112,6 +117,8 @@ pub(super) fn plan_insert(
         (false, false) => OnDuplicate::Fail,
     };
     Inserter::new(session, target.clone(), columns.as_deref(), on_duplicate)?;
+    name_columns(&mut need.borrow_mut(), columns.as_deref(), &target);
+    let needs = Needs::new(std::iter::once(need.borrow().clone()).chain(planner.needs()).collect());
     let (source, dependencies, subqueries) = match given {
         Planned::Query(query) => {
             // The subqueries' results are also for ON DUPLICATE KEY UPDATE.
@@ -127,6 +134,7 @@ pub(super) fn plan_insert(
     };
     Ok(Box::new(InsertPlan {
         target,
+        needs,
         columns,
         source,
         on_duplicate,
@@ -135,6 +143,37 @@ pub(super) fn plan_insert(
         dependencies,
         subqueries,
     }))
+}
+
+/// What the statement needs of its table. A session that may do nothing with the table is not told whether
+/// it exists.
+fn target_need(
+    session: &Session,
+    insert: &ast::Insert,
+    database: &str,
+    table: &str,
+) -> Result<Rc<RefCell<TableNeed>>, SqlError> {
+    let whole = if insert.replace_into { Rights::DELETE } else { Rights::NONE };
+    let mut any = Rights::INSERT;
+    if insert.on.is_some() {
+        any |= Rights::UPDATE;
+    }
+    let need = TableNeed { whole, any, ..TableNeed::new(database, table) };
+    if !session.access.is_global() {
+        session.access.check_table(&need)?;
+    }
+    Ok(Rc::new(RefCell::new(need)))
+}
+
+/// The columns that rows are given for: those that are named, or all.
+fn name_columns(need: &mut TableNeed, columns: Option<&[String]>, target: &Target) {
+    match columns {
+        Some(columns) => columns.iter().for_each(|column| need.column(column, Rights::INSERT)),
+        None => {
+            need.unnamed |= Rights::INSERT;
+            target.def.columns.iter().for_each(|column| need.column(&column.name, Rights::INSERT));
+        }
+    }
 }
 
 /// What a statement gives for its rows, while it is planned.
@@ -202,6 +241,10 @@ fn source_scope(planner: &Planner<'_>, insert: &ast::Insert) -> Result<Scope, Sq
 }
 
 impl ChangePlan for InsertPlan {
+    fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
     fn is_current(&self) -> bool {
         self.target.is_current() && self.dependencies.iter().all(Dependency::is_current)
     }

@@ -6,6 +6,7 @@
 
 use super::assign::{Assignments, Literals, is_default};
 use crate::SqlError;
+use crate::accounts::access::TableNeed;
 use crate::expr::{Function, functions};
 use crate::plan::from::{result_scope, single_scope};
 use crate::plan::plan::QueryPlan;
@@ -13,6 +14,8 @@ use crate::plan::query::Planner;
 use crate::plan::scope::{Scope, written};
 use crate::session::Target;
 use sqlparser::ast;
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// The names under which the expressions see two more tables: the row that could not be inserted, and the
 /// SELECT's row. No real table can have these names.
@@ -71,7 +74,8 @@ impl OnDuplicateUpdate {
         query
     }
 
-    /// Binds the expressions to the old row, the new row and the row of the extended SELECT.
+    /// Binds the expressions to the old row, the new row and the row of the extended SELECT. `need` gets the
+    /// columns of the old row that they read and assign to.
     ///
     /// # Errors
     /// As [`Assignments::new`].
@@ -80,8 +84,10 @@ impl OnDuplicateUpdate {
         target: &Target,
         source: Option<&QueryPlan>,
         planner: &Planner<'_>,
+        need: Rc<RefCell<TableNeed>>,
     ) -> Result<Assignments, SqlError> {
         let mut scope = single_scope(&self.database, &self.table, &target.table)?;
+        scope.tables[0].need = Some(need);
         let columns_of_target = scope.shown.len();
         scope.append(single_scope(&self.database, NEW_ROW, &target.table)?);
         source.into_iter().for_each(|query| scope.push(result_scope(query, SOURCE_ROW)));

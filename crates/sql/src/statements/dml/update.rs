@@ -2,6 +2,8 @@
 
 use super::assign::{Assigned, Assigning, Assignments, Literals, Outcome, Strictness, on_update};
 use super::write_error;
+use crate::accounts::Rights;
+use crate::accounts::access::Needs;
 use crate::exec::{DerivedRows, RowLocks, Runtime, Scratch, WriterLocks, candidates, with_subqueries};
 use crate::expr::{Context, Part, Row, Slots};
 use crate::locks::Mode;
@@ -65,6 +67,7 @@ pub(super) fn plan_update(
         return Err(SqlError::not_supported("this form of UPDATE"));
     }
     let meant = Meant {
+        right: Rights::UPDATE,
         table: only_table(&update.table, "UPDATE")?,
         selection: update.selection.as_ref(),
         order: &update.order_by,
@@ -97,6 +100,7 @@ pub(super) fn plan_delete(
         return Err(SqlError::not_supported("DELETE of several tables"));
     };
     let meant = Meant {
+        right: Rights::DELETE,
         table: only_table(table, "DELETE")?,
         selection: delete.selection.as_ref(),
         order: &delete.order_by,
@@ -108,6 +112,10 @@ pub(super) fn plan_delete(
 }
 
 impl ChangePlan for RowsPlan {
+    fn needs(&self) -> &Needs {
+        &self.read.needs
+    }
+
     fn is_current(&self) -> bool {
         self.read.is_current()
     }

@@ -1,6 +1,7 @@
 //! SHOW CREATE TABLE and SHOW CREATE DATABASE.
 
 use super::listing::{Listing, characters};
+use crate::accounts::Rights;
 use crate::definition::column_types::type_text;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::options;
@@ -185,6 +186,9 @@ pub(super) fn show_create(
         let (database, name) = words.qualified_name()?;
         words.end()?;
         let database = session.resolve_database(database)?;
+        if !session.access.on_table(&database, &name).rights.intersects(Rights::OF_TABLES) {
+            return Err(session.access.command_denied("SHOW", &database, &name));
+        }
         let table = session.table(&database, &name)?;
         let mut listing = Listing::new([("Table", characters(64)), ("Create Table", characters(1024))]);
         listing.push(vec![Value::text(name), Value::text(create_statement(&table, session.lexical())?)]);
@@ -194,6 +198,11 @@ pub(super) fn show_create(
         let if_not_exists = words.accept_all(&["IF", "NOT", "EXISTS"]);
         let name = words.name()?;
         words.end()?;
+        if !session.access.sees_database(&name)
+            && !name.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA)
+        {
+            return Err(session.access.database_denied(&name));
+        }
         let info = if name.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
             describe(types::Collation::Utf8mb4GeneralCi)
         } else {
@@ -210,7 +219,7 @@ pub(super) fn show_create(
         listing.push(vec![Value::text(name), Value::text(statement)]);
         return listing.send(session, sink);
     }
-    for kind in ["VIEW", "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "USER", "SEQUENCE", "PACKAGE"] {
+    for kind in ["VIEW", "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "SEQUENCE", "PACKAGE"] {
         if words.is(kind) {
             return Err(SqlError::not_supported(&format!("SHOW CREATE {kind}")));
         }

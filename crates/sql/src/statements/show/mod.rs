@@ -12,7 +12,7 @@ pub(crate) use create::default_text;
 pub(crate) use filter::like;
 pub(crate) use help::help;
 pub(crate) use listing::{Listing, characters, number};
-pub(crate) use tables::{describe, extra_text, index_rows};
+pub(crate) use tables::{describe, extra_text, index_rows, rights_text};
 
 use crate::text::parse::{Word, Words};
 use crate::{ResultSink, Session, SqlError};

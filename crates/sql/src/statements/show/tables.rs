@@ -3,6 +3,8 @@
 use super::create::{index_order, now_text};
 use super::default_text;
 use super::listing::{Listing, characters, number};
+use crate::accounts::Rights;
+use crate::accounts::access::Access;
 use crate::definition::column_types::type_text;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::{ColumnDefault, ColumnExtras};
@@ -18,10 +20,15 @@ use types::{Column, ColumnType, Value};
 impl Session {
     /// The tables of a database.
     fn tables_of(&self, database: &str) -> Result<Vec<Arc<Table>>, SqlError> {
-        self.instance.database.tables(database).map_err(|error| match error {
+        if !self.access.sees_tables_of(database) {
+            return Err(self.access.database_denied(database));
+        }
+        let tables = self.instance.database.tables(database).map_err(|error| match error {
             Error::NoSuchDatabase => SqlError::unknown_database(database),
-            other => other.into(),
-        })
+            other => SqlError::from(other),
+        });
+        let sees = |table: &Arc<Table>| self.access.sees_table(database, &table.def().name);
+        Ok(tables?.into_iter().filter(sees).collect())
     }
 }
 
@@ -87,6 +94,12 @@ pub(super) fn show_tables(
     } else {
         for table in session.tables_of(&database)? {
             push(&table.def().name, "BASE TABLE");
+        }
+        let users = infoschema::users();
+        let shows_users =
+            session.instance.accounts.are_on() && session.access.sees_table(&database, users.name);
+        if database == crate::names::MYSQL && shows_users {
+            push(users.name, "VIEW");
         }
     }
     listing.filter(words)?;
@@ -205,15 +218,22 @@ fn plain_default(column: &Column, extras: &ColumnExtras, auto_increment: bool) -
     }
 }
 
+/// The rights on a column as SHOW FULL COLUMNS lists them.
+pub(crate) fn rights_text(rights: Rights) -> String {
+    let names: Vec<&str> = (rights & Rights::OF_COLUMNS).names().collect();
+    names.join(",").to_ascii_lowercase()
+}
+
+/// `full` has the rights on the column, for SHOW FULL COLUMNS.
 fn column_row(
     column: &Column,
     extras: &ColumnExtras,
     key: &str,
     auto_increment: bool,
-    full: bool,
+    full: Option<Rights>,
 ) -> Vec<Value> {
     let mut row = vec![Value::text(&column.name), Value::text(type_text(&column.column_type, extras))];
-    if full {
+    if full.is_some() {
         row.push(if column.column_type.is_text() {
             Value::text(charsets::describe(column.column_type.collation()).name)
         } else {
@@ -224,8 +244,8 @@ fn column_row(
     row.push(Value::text(key));
     row.push(plain_default(column, extras, auto_increment));
     row.push(Value::text(extra_text(&column.column_type, extras, auto_increment)));
-    if full {
-        row.push(Value::text("select,insert,update,references"));
+    if let Some(rights) = full {
+        row.push(Value::text(rights_text(rights)));
         row.push(Value::text(&extras.comment));
     }
     row
@@ -240,17 +260,23 @@ fn columns_listing(session: &Session, database: &str, name: &str, full: bool) ->
     let mut listing = Listing::new(headings.iter().map(|heading| (*heading, characters(1024))));
     if let Some(table) = infoschema::find(database, name) {
         for column in &table.columns {
-            listing.push(column_row(column, &ColumnExtras::default(), "", false, full));
+            let rights = full.then_some(Rights::SELECT);
+            listing.push(column_row(column, &ColumnExtras::default(), "", false, rights));
         }
         return Ok(listing);
     }
+    session.check_columns_seen(database, name)?;
     let table = session.table(database, name)?;
     let def = table.def();
     let metadata = TableMetadata::of(&def)?;
     for (position, column) in def.columns.iter().enumerate() {
+        let rights = session.access.on_column(database, name, &column.name);
+        if rights.is_empty() {
+            continue;
+        }
         let auto = def.auto_increment == Some(position);
         let key = column_key(&def, position);
-        listing.push(column_row(column, &metadata.columns[position], key, auto, full));
+        listing.push(column_row(column, &metadata.columns[position], key, auto, full.then_some(rights)));
     }
     Ok(listing)
 }
@@ -292,8 +318,8 @@ pub(crate) fn describe(
     listing.send(session, sink)
 }
 
-/// The rows of SHOW INDEX.
-pub(crate) fn index_rows(table: &Table, metadata: &TableMetadata) -> Vec<Vec<Value>> {
+/// The rows of SHOW INDEX, for columns that the session may see.
+pub(crate) fn index_rows(access: &Access, table: &Table, metadata: &TableMetadata) -> Vec<Vec<Value>> {
     let def = table.def();
     let mut rows = Vec::new();
     let count = table.row_count();
@@ -302,6 +328,9 @@ pub(crate) fn index_rows(table: &Table, metadata: &TableMetadata) -> Vec<Vec<Val
         let counted = statistics.as_ref().and_then(|statistics| statistics.distinct.get(index));
         for (position, part) in parts.iter().enumerate() {
             let column = &def.columns[part.column];
+            if access.on_column(&def.database, &def.name, &column.name).is_empty() {
+                continue;
+            }
             // The number of different keys is known exactly for all parts of a unique key. For others it is
             // unknown until ANALYZE TABLE has run.
             let whole = (unique && position + 1 == parts.len()).then_some(count);
@@ -366,9 +395,10 @@ pub(super) fn show_index(
         (heading, kind)
     }));
     if infoschema::find(&database, &name).is_none() {
+        session.check_columns_seen(&database, &name)?;
         let table = session.table(&database, &name)?;
         let metadata = TableMetadata::of(&table.def())?;
-        for row in index_rows(&table, &metadata) {
+        for row in index_rows(&session.access, &table, &metadata) {
             listing.push(row);
         }
     }

@@ -176,12 +176,15 @@ fn check_giver(session: &Session, level: &Level, listed: &Listed, rights: Rights
         Level::Global => Err(access.denied()),
         Level::Database(database) => access.check_database(database, wanted),
         Level::Table(database, table) => {
-            let mut need = TableNeed::whole(database, table, wanted);
+            // Rights on columns are enough to pass over this, and fail below.
+            let mut need = TableNeed::new(database, table);
+            (need.whole, need.any) = (Rights::GRANT, rights);
             for (column, right) in &listed.columns {
                 need.any |= *right;
                 need.column(column, *right);
             }
-            access.check_table(&need)
+            access.check_table(&need)?;
+            access.check_table(&TableNeed::whole(database, table, rights))
         }
     }
 }

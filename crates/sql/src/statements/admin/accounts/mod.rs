@@ -124,7 +124,7 @@ pub(crate) fn create_user(
     session.done(0, String::new(), sink)
 }
 
-/// ALTER USER, behind those words. Somebody may change the own password, and nothing else.
+/// ALTER USER, behind those words.
 pub(crate) fn alter_user(
     session: &mut Session,
     words: &mut Words<'_>,
@@ -132,11 +132,7 @@ pub(crate) fn alter_user(
 ) -> Result<(), SqlError> {
     let if_exists = words.accept_all(&["IF", "EXISTS"]);
     let specifications = specifications(session, words)?;
-    let own = &session.access.account;
-    let is_own = |(name, changes): &(Grantee, Changes)| name == own && changes.with_ways(None).is_empty();
-    if !specifications.iter().all(is_own) {
-        check_creator(session, Rights::UPDATE)?;
-    }
+    check_creator(session, Rights::UPDATE)?;
     begin(session)?;
     let mut missing = Vec::new();
     stored::change(&session.instance, |book| {
@@ -313,6 +309,7 @@ pub(crate) fn set_role(
         false => Some(names::role(words)?),
     };
     words.end()?;
+    session.take_up_newest_accounts();
     if let Some(role) = &role
         && !session.access.book().has_role(&session.access.account, role)
     {
@@ -380,7 +377,7 @@ pub(crate) fn set_password(
     }
     words.end()?;
     if name != session.access.account {
-        check_creator(session, Rights::UPDATE)?;
+        session.access.check_database(MYSQL, Rights::UPDATE)?;
     }
     begin(session)?;
     let secret = if is_password { Secret::Password(&text) } else { Secret::Stored(&text) };

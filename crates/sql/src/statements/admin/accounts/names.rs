@@ -267,19 +267,6 @@ impl Changes {
             any = true;
         }
     }
-
-    /// True if nothing is said.
-    pub(super) fn is_empty(&self) -> bool {
-        let Changes { ways, tls, queries, updates, connections, user_connections, statement_micros, .. } =
-            self;
-        ways.is_none()
-            && tls.is_none()
-            && [queries, updates, connections, statement_micros].iter().all(|limit| limit.is_none())
-            && user_connections.is_none()
-            && self.locked.is_none()
-            && self.lifetime.is_none()
-            && !self.expires_now
-    }
 }
 
 fn number(words: &mut Words<'_>) -> Result<u64, SqlError> {

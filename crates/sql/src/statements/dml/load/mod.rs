@@ -12,6 +12,7 @@ mod rows;
 mod statement;
 
 use super::inserter::{Inserted, Inserter, OnDuplicate};
+use crate::accounts::Rights;
 use crate::host::Interrupt;
 use crate::session::DEFINITION_RETRIES;
 use crate::session::Target;
@@ -38,6 +39,13 @@ pub(crate) fn load_data(
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
     let statement = statement::parse(session, words)?;
+    let database = session.resolve_database(statement.database.clone())?;
+    if !statement.local && !session.access.global.contains(Rights::FILE) {
+        return Err(session.access.denied());
+    }
+    let replaces = statement.on_duplicate == OnDuplicate::Replace;
+    let wanted = if replaces { Rights::INSERT | Rights::DELETE } else { Rights::INSERT };
+    session.check_rights(wanted, &database, &statement.table)?;
     if statement.local && !session.instance.globals.values().boolean("local_infile") {
         return Err(local_is_off());
     }

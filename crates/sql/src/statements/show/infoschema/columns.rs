@@ -1,11 +1,12 @@
 //! COLUMNS.
 
 use super::{Definition, INFORMATION_SCHEMA, all};
+use crate::accounts::Rights;
 use crate::definition::ColumnExtras;
 use crate::definition::column_types::type_text;
 use crate::definition::metadata::TableMetadata;
 use crate::names::charsets::describe;
-use crate::statements::show::{default_text, extra_text};
+use crate::statements::show::{default_text, extra_text, rights_text};
 use crate::text::LexicalMode;
 use crate::{Session, SqlError};
 use engine::TableDef;
@@ -98,6 +99,7 @@ fn row(
     extras: &ColumnExtras,
     key: &str,
     auto_increment: bool,
+    rights: Rights,
 ) -> Vec<Value> {
     let full_type = type_text(&column.column_type, extras);
     let data_type: String = full_type.chars().take_while(|c| c.is_ascii_alphabetic()).collect();
@@ -130,7 +132,7 @@ fn row(
         Value::text(full_type),
         Value::text(key),
         Value::text(extra_text(&column.column_type, extras, auto_increment)),
-        Value::text("select,insert,update,references"),
+        Value::text(rights_text(rights)),
         Value::text(&extras.comment),
         Value::text("NEVER"),
         Value::Null,
@@ -142,7 +144,16 @@ fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let plain = ColumnExtras::default();
     for table in all() {
         for (position, column) in table.columns.iter().enumerate() {
-            rows.push(row(INFORMATION_SCHEMA, table.name, position, column, &plain, "", false));
+            rows.push(row(
+                INFORMATION_SCHEMA,
+                table.name,
+                position,
+                column,
+                &plain,
+                "",
+                false,
+                Rights::SELECT,
+            ));
         }
     }
     session.each_table(|database, table| {
@@ -152,7 +163,10 @@ fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
             let extras = &metadata.columns[position];
             let key = column_key(&def, position);
             let auto = def.auto_increment == Some(position);
-            rows.push(row(database, &def.name, position, column, extras, key, auto));
+            let rights = session.access.on_column(database, &def.name, &column.name);
+            if !rights.is_empty() {
+                rows.push(row(database, &def.name, position, column, extras, key, auto, rights));
+            }
         }
         Ok(())
     })?;

@@ -95,16 +95,4 @@ pub(super) static DEFINITIONS: &[Definition] = &[
          STATUS varchar(20) NOT NULL, EXTRA varchar(255)",
         nothing,
     ),
-    (
-        "SCHEMA_PRIVILEGES",
-        "GRANTEE varchar(385) NOT NULL, TABLE_CATALOG varchar(512) NOT NULL, TABLE_SCHEMA varchar(64) NOT NULL, \
-         PRIVILEGE_TYPE varchar(64) NOT NULL, IS_GRANTABLE varchar(3) NOT NULL",
-        nothing,
-    ),
-    (
-        "TABLE_PRIVILEGES",
-        "GRANTEE varchar(385) NOT NULL, TABLE_CATALOG varchar(512) NOT NULL, TABLE_SCHEMA varchar(64) NOT NULL, \
-         TABLE_NAME varchar(64) NOT NULL, PRIVILEGE_TYPE varchar(64) NOT NULL, IS_GRANTABLE varchar(3) NOT NULL",
-        nothing,
-    ),
 ];

@@ -39,7 +39,7 @@ fn statistics(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows = Vec::new();
     session.each_table(|database, table| {
         let metadata = TableMetadata::of(&table.def())?;
-        for mut shown in index_rows(table, &metadata) {
+        for mut shown in index_rows(&session.access, table, &metadata) {
             // SHOW INDEX: Table, Non_unique, Key_name, ...
             let rest = shown.split_off(2);
             let mut row = vec![Value::text("def"), Value::text(database)];
@@ -104,6 +104,10 @@ fn key_column_usage(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
 fn table_constraints(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows = Vec::new();
     each_constraint(session, |database, table, name, _| {
+        // As in MariaDB, who may only read a table does not see what it enforces.
+        if !session.access.uses_table(database, table) {
+            return;
+        }
         let kind = if name == "PRIMARY" { "PRIMARY KEY" } else { "UNIQUE" };
         rows.push(vec![
             Value::text("def"),

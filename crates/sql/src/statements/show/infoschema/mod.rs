@@ -4,6 +4,7 @@ mod columns;
 mod empty;
 mod keys;
 mod latches;
+mod privileges;
 mod schemata;
 mod server;
 pub(crate) mod status;
@@ -18,7 +19,7 @@ pub(crate) use server::{
 pub(crate) use tables::{status_of, table_status_row};
 
 use crate::definition::parse::virtual_columns;
-use crate::names::INFORMATION_SCHEMA;
+use crate::names::{INFORMATION_SCHEMA, MYSQL};
 use crate::plan::plan::VirtualTable;
 use crate::{Session, SqlError};
 use std::sync::OnceLock;
@@ -30,7 +31,8 @@ type Rows = fn(&Session) -> Result<Vec<Vec<Value>>, SqlError>;
 /// The name of a table, its columns as CREATE TABLE writes them, and the function that computes its rows.
 type Definition = (&'static str, &'static str, Rows);
 
-/// Every virtual table with the function that computes its rows, sorted by name.
+/// Every virtual table with the function that computes its rows: those of `information_schema`, sorted by
+/// name, and `mysql.user`.
 struct Tables {
     tables: Vec<VirtualTable>,
     rows: Vec<Rows>,
@@ -38,15 +40,25 @@ struct Tables {
 
 /// The virtual table with this name, if `database` has one.
 pub(crate) fn find(database: &str, name: &str) -> Option<&'static VirtualTable> {
+    if database == MYSQL {
+        return Some(users()).filter(|table| table.name == name);
+    }
     if !database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
         return None;
     }
     all().iter().find(|table| table.name.eq_ignore_ascii_case(name))
 }
 
-/// Every virtual table, sorted by name.
+/// Every table of `information_schema`, sorted by name.
 pub(crate) fn all() -> &'static [VirtualTable] {
-    &tables().tables
+    let tables = &tables().tables;
+    &tables[..tables.len() - 1]
+}
+
+/// `mysql.user`.
+pub(crate) fn users() -> &'static VirtualTable {
+    let tables = &tables().tables;
+    &tables[tables.len() - 1]
 }
 
 /// The current rows of a virtual table.
@@ -65,6 +77,7 @@ fn tables() -> &'static Tables {
             empty::DEFINITIONS,
             keys::DEFINITIONS,
             latches::DEFINITIONS,
+            privileges::DEFINITIONS,
             schemata::DEFINITIONS,
             server::DEFINITIONS,
             tables::DEFINITIONS,
@@ -77,17 +90,19 @@ fn tables() -> &'static Tables {
             columns: virtual_columns(columns),
             number,
         };
-        Tables {
-            tables: definitions.iter().enumerate().map(table).collect(),
-            rows: definitions.iter().map(|(_, _, rows)| *rows).collect(),
-        }
+        let mut tables: Vec<VirtualTable> = definitions.iter().enumerate().map(table).collect();
+        let mut rows: Vec<Rows> = definitions.iter().map(|(_, _, rows)| *rows).collect();
+        let (name, columns) = privileges::user_table();
+        tables.push(VirtualTable { name, columns: virtual_columns(&columns), number: rows.len() });
+        rows.push(privileges::users);
+        Tables { tables, rows }
     })
 }
 
 /// The databases that a client sees, `information_schema` first.
 pub(crate) fn database_names(session: &Session) -> Vec<String> {
-    let mut names: Vec<String> =
-        session.instance.database.databases().into_iter().map(|(name, _)| name).collect();
+    let databases = session.instance.database.databases().into_iter().map(|(name, _)| name);
+    let mut names: Vec<String> = databases.filter(|name| session.access.lists_database(name)).collect();
     names.push(INFORMATION_SCHEMA.to_owned());
     names.sort();
     names

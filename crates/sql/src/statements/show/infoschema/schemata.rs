@@ -18,6 +18,7 @@ fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let own =
         (INFORMATION_SCHEMA.to_owned(), DatabaseMetadata { collation: Collation::Utf8mb4GeneralCi }.encode());
     let mut databases = session.instance.database.databases();
+    databases.retain(|(name, _)| session.access.lists_database(name));
     databases.push(own);
     databases.sort();
     Ok(databases

@@ -2,6 +2,8 @@
 
 use super::Definition;
 use super::status;
+use crate::accounts::Rights;
+use crate::host::Process;
 use crate::names::charsets::{CHARSETS, COLLATIONS, is_default};
 use crate::variables::{self, Scope};
 use crate::{Session, SqlError};
@@ -82,12 +84,6 @@ pub(super) static DEFINITIONS: &[Definition] = &[
          PLUGIN_LICENSE varchar(80) NOT NULL, LOAD_OPTION varchar(64) NOT NULL",
         plugins,
     ),
-    (
-        "USER_PRIVILEGES",
-        "GRANTEE varchar(385) NOT NULL, TABLE_CATALOG varchar(512) NOT NULL, PRIVILEGE_TYPE varchar(64) NOT NULL, \
-         IS_GRANTABLE varchar(3) NOT NULL",
-        user_privileges,
-    ),
 ];
 
 fn pair(name: String, value: String) -> Vec<Value> {
@@ -139,10 +135,19 @@ pub(crate) fn show_variables(session: &Session, global: bool) -> Vec<(String, St
     rows
 }
 
+/// The connections that the session may see: without PROCESS, those of its own user.
+fn visible_processes(session: &Session) -> Vec<Process> {
+    let Some(host) = session.instance.host() else { return Vec::new() };
+    let mut processes = host.processes();
+    if !session.access.global.contains(Rights::PROCESS) {
+        processes.retain(|process| process.user == session.client.user);
+    }
+    processes
+}
+
 /// The columns of SHOW PROCESSLIST. Unless `full` is set, a statement is cut to 100 characters.
 pub(crate) fn process_rows(session: &Session, full: bool) -> Vec<Vec<Value>> {
-    let Some(host) = session.instance.host() else { return Vec::new() };
-    host.processes()
+    visible_processes(session)
         .into_iter()
         .map(|process| {
             let info = process.info.map(|info| if full { info } else { info.chars().take(100).collect() });
@@ -162,10 +167,7 @@ pub(crate) fn process_rows(session: &Session, full: bool) -> Vec<Vec<Value>> {
 }
 
 fn processes(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
-    let millis: Vec<u64> = match session.instance.host() {
-        Some(host) => host.processes().iter().map(|process| process.millis).collect(),
-        None => Vec::new(),
-    };
+    let millis: Vec<u64> = visible_processes(session).iter().map(|process| process.millis).collect();
     let mut rows = process_rows(session, true);
     // The list may have changed in length between two reads. A missing entry counts as nothing.
     for (position, row) in rows.iter_mut().enumerate() {
@@ -283,17 +285,4 @@ fn plugins(_session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
             row
         })
         .collect())
-}
-
-fn user_privileges(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
-    let grantee = format!("'{}'@'{}'", session.client.user, session.client.host);
-    Ok([
-        "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER", "PROCESS", "RELOAD",
-        "SUPER",
-    ]
-    .iter()
-    .map(|privilege| {
-        vec![Value::text(&grantee), Value::text("def"), Value::text(*privilege), Value::text("YES")]
-    })
-    .collect())
 }

@@ -102,9 +102,14 @@ impl Session {
         mut each: impl FnMut(&str, &Table) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
         for (database, _) in self.instance.database.databases() {
+            if !self.access.sees_database(&database) {
+                continue;
+            }
             // A database that was dropped meanwhile has no tables.
             for table in self.instance.database.tables(&database).unwrap_or_default() {
-                each(&database, &table)?;
+                if self.access.sees_table(&database, &table.def().name) {
+                    each(&database, &table)?;
+                }
             }
         }
         Ok(())

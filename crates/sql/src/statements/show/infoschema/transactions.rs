@@ -1,6 +1,7 @@
 //! Transactions and the locks that they wait for: INNODB_TRX, INNODB_LOCKS, INNODB_LOCK_WAITS.
 
 use super::Definition;
+use crate::accounts::Rights;
 use crate::host::{Process, TransactionUnderWay};
 use crate::text::push_text;
 use crate::{Session, SqlError};
@@ -58,6 +59,7 @@ fn isolation_name(isolation: Isolation) -> &'static str {
 
 /// Every transaction that has used a table, or runs a statement that changes or locks rows.
 fn transactions(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    session.access.check_any_global(Rights::PROCESS)?;
     let Some(host) = session.instance.host() else { return Ok(Vec::new()) };
     let waits = session.instance.database.lock_waits();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -113,6 +115,7 @@ fn pairs(waits: &[PendingLock]) -> impl Iterator<Item = (&PendingLock, &Blocker)
 }
 
 fn lock_waits(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    session.access.check_any_global(Rights::PROCESS)?;
     let waits = session.instance.database.lock_waits();
     let row = |(wait, blocker): (&PendingLock, &Blocker)| {
         vec![
@@ -128,6 +131,7 @@ fn lock_waits(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
 /// The locks that transactions wait for: those of the transactions that wait and of the transactions that
 /// block them.
 fn locks(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    session.access.check_any_global(Rights::PROCESS)?;
     let waits = session.instance.database.lock_waits();
     let requested = waits.iter().map(|wait| (wait.transaction, wait.wanted.mode, &wait.wanted));
     let held = pairs(&waits).map(|(wait, blocker)| (blocker.transaction, blocker.mode, &wait.wanted));
