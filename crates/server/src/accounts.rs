@@ -1,11 +1,11 @@
-//! Who may connect: finds the account of a client in the book of accounts, and checks what the client answers.
+//! Logins: finds the account of a client in the book of accounts, and checks what the client answers.
 //!
 //! A new data directory has one account, `root@localhost`. It has no password, and lets in the users of the
 //! operating system that the server trusts ([`TrustedPeers`]), through the unix socket. With a password it
 //! may connect over TCP too.
 //!
-//! Before there were accounts in tables, the passwords were in a text file, `accounts`, with one line for each
-//! account: the user, a tab, and `*` and 40 hexadecimal digits, `SHA1(SHA1(password))`, or nothing without a
+//! Before there were accounts in tables, the passwords were in a text file, `accounts`, with one line for
+//! each account: the user, a tab, and `*` and 40 hexadecimal digits, `SHA1(SHA1(password))`, or nothing without a
 //! password. [`first_accounts`] reads it for the tables of such a directory.
 
 use base::sync::Mutex;
@@ -176,7 +176,7 @@ fn peers(host: &str) -> Vec<&str> {
     if is_here(host) && host != "localhost" { vec![host, "localhost"] } else { vec![host] }
 }
 
-/// Who may come in.
+/// A login that may come in.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub account: Arc<Account>,

@@ -24,6 +24,7 @@ mod monitoring;
 mod phases;
 mod prepared;
 mod prepared_definitions;
+mod rights;
 mod rolled_back_behind;
 mod sql_equality;
 mod stress;

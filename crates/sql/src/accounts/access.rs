@@ -58,6 +58,14 @@ impl TableNeed {
         TableNeed { whole: rights, ..TableNeed::new(database, table) }
     }
 
+    /// The table is the one whose rows are changed: UPDATE or DELETE. Columns to assign to may be given alone.
+    pub(crate) fn changes(&mut self, right: Rights) {
+        (self.whole, self.any) = match right {
+            Rights::UPDATE => (Rights::NONE, Rights::UPDATE),
+            right => (right, Rights::NONE),
+        };
+    }
+
     pub(crate) fn column(&mut self, name: &str, rights: Rights) {
         let known = self.columns.iter_mut().find(|(column, _)| column.eq_ignore_ascii_case(name));
         match known {
@@ -190,9 +198,7 @@ impl Access {
 
     /// True if the session may know the tables of the database.
     pub(crate) fn sees_tables_of(&self, database: &str) -> bool {
-        self.global.intersects(Rights::OF_DATABASES.without(Rights::GRANT))
-            || !self.book.database(&self.grantees, database).is_empty()
-            || self.has_tables(database)
+        !self.on_database(database).without(Rights::GRANT).is_empty() || self.has_tables(database)
     }
 
     fn has_tables(&self, database: &str) -> bool {
@@ -205,8 +211,7 @@ impl Access {
         if self.global.intersects(seeing) {
             return true;
         }
-        let grant = self.on_table(database, table);
-        grant.rights.intersects(seeing) || !grant.of_columns().is_empty()
+        self.on_database(database).intersects(seeing) || self.has_grant(database, table)
     }
 
     /// True if there is a grant on this very table.
@@ -214,14 +219,15 @@ impl Access {
         !self.book.table(&self.grantees, database, table).is_empty()
     }
 
-    /// True if the session may do more with the table than read it.
+    /// True if the session may do more with the table than read it. As in MariaDB, of the grants on the table
+    /// only those on its columns count.
     pub(crate) fn uses_table(&self, database: &str, table: &str) -> bool {
         if self.is_global() {
             return true;
         }
-        let grant = self.on_table(database, table);
-        let rights = grant.rights | grant.of_columns();
-        rights.without(Rights::SELECT).intersects(Rights::OF_TABLES)
+        let of_columns = self.book.table(&self.grantees, database, table).of_columns();
+        let rights = self.on_database(database) & Rights::OF_TABLES | of_columns;
+        !rights.without(Rights::SELECT).is_empty()
     }
 
     /// What the session may do with a column.
@@ -232,6 +238,12 @@ impl Access {
         let grant = self.on_table(database, table);
         let of_column = grant.columns.get(&column.to_lowercase()).copied().unwrap_or_default();
         (grant.rights | of_column) & Rights::OF_COLUMNS
+    }
+
+    /// True if the session may know that the column exists.
+    pub(crate) fn sees_column(&self, database: &str, table: &str, column: &str) -> bool {
+        let grant = self.on_table(database, table);
+        grant.rights.intersects(Rights::OF_TABLES) || grant.columns.contains_key(&column.to_lowercase())
     }
 
     /// # Errors

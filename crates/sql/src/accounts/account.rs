@@ -3,7 +3,7 @@
 use super::rights::Rights;
 use serde_json::{Map, Value, json};
 
-/// Who has rights: an account, or a role, whose host is empty.
+/// The name of an account, or of a role, whose host is empty.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Grantee {
     pub user: String,
@@ -173,7 +173,7 @@ impl Account {
                 Some(json!(self.limits.user_connections)).filter(|_| self.limits.user_connections != 0),
             ),
             ("max_statement_time", Some(json!(seconds)).filter(|_| seconds > 0.0)),
-            ("account_locked", self.locked.then(|| json!(true))),
+            ("account_locked", self.locked.then_some(json!(true))),
             ("password_last_changed", self.password_changed.map(|changed| json!(changed))),
             (
                 "password_lifetime",

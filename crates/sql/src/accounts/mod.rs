@@ -1,9 +1,9 @@
 //! Accounts and what they may do.
 //!
-//! The rows of `mysql.global_priv`, `db`, `tables_priv`, `columns_priv` and `roles_mapping` are where accounts
-//! are kept. [`Accounts`] has them as a [`book::Book`] in memory. A login finds its [`Account`] there. A
-//! session's [`access::Access`] says what it may do; a statement that all global rights of the session cover
-//! costs one comparison.
+//! The rows of `mysql.global_priv`, `db`, `tables_priv`, `columns_priv` and `roles_mapping` are where
+//! accounts are kept. [`Accounts`] has them as a [`book::Book`] in memory. A login finds its [`Account`]
+//! there. A session's [`access::Access`] says what it may do. A statement whose needs the global rights of
+//! the session cover costs one comparison.
 
 pub(crate) mod access;
 mod account;
@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 base::latch_class!(pub BookLatch, "accounts");
 
-/// The accounts of a server. Without any, as in a program that embeds the engine, everybody may do everything.
+/// The accounts of a server. Without any, as in a program that embeds the engine, everybody may do
+/// everything.
 #[derive(Debug, Default)]
 pub struct Accounts {
     book: RwLock<Option<Arc<Book>>, BookLatch>,

@@ -70,7 +70,7 @@ impl Rights {
     pub const NONE: Rights = Rights(0);
 
     /// What GRANT can give on a database.
-    pub const OF_DATABASES: Rights = Rights(
+    pub(crate) const OF_DATABASES: Rights = Rights(
         Rights::OF_TABLES.0
             | Rights::CREATE_TEMPORARY.0
             | Rights::LOCK_TABLES.0
@@ -81,7 +81,7 @@ impl Rights {
     );
 
     /// What GRANT can give on a table.
-    pub const OF_TABLES: Rights = Rights(
+    pub(crate) const OF_TABLES: Rights = Rights(
         Rights::OF_COLUMNS.0
             | Rights::DELETE.0
             | Rights::CREATE.0
@@ -96,7 +96,7 @@ impl Rights {
     );
 
     /// What GRANT can give on columns.
-    pub const OF_COLUMNS: Rights =
+    pub(crate) const OF_COLUMNS: Rights =
         Rights(Rights::SELECT.0 | Rights::INSERT.0 | Rights::UPDATE.0 | Rights::REFERENCES.0);
 
     /// The rights whose bits are set. Bits that mean nothing here are left out.
@@ -114,7 +114,7 @@ impl Rights {
     }
 
     #[inline]
-    pub fn intersects(self, other: Rights) -> bool {
+    pub(crate) fn intersects(self, other: Rights) -> bool {
         self.0 & other.0 != 0
     }
 

@@ -91,12 +91,7 @@ impl Planner<'_> {
             named.by_database = false;
         }
         if let Some(need) = &named.need {
-            // Columns that are assigned to may be given alone.
-            let (whole, any) = match meant.right {
-                Rights::UPDATE => (Rights::NONE, Rights::UPDATE),
-                right => (right, Rights::NONE),
-            };
-            (need.borrow_mut().whole, need.borrow_mut().any) = (whole, any);
+            need.borrow_mut().changes(meant.right);
         }
         let mut scope = Scope::default();
         scope.push(named);

@@ -66,7 +66,7 @@ impl Instance {
         &self.globals
     }
 
-    /// Who may connect and do what.
+    /// The accounts, and what they may do.
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
     }

@@ -36,7 +36,8 @@ impl Session {
     /// # Errors
     /// 1142, which names the statement, unless the session may do something with the table.
     pub(crate) fn check_seen(&self, statement: &str, database: &str, table: &str) -> Result<(), SqlError> {
-        if self.access.sees_table(database, table) {
+        let grant = self.access.on_table(database, table);
+        if grant.rights.intersects(Rights::OF_TABLES) || !grant.of_columns().is_empty() {
             return Ok(());
         }
         Err(self.access.command_denied(statement, database, table))

@@ -198,6 +198,11 @@ impl StatusRegistry {
         counters.add_to(&mut state.ended);
     }
 
+    /// Takes a session out of the sums: its statements are the server's own.
+    pub(crate) fn leave_out(&self, counters: &Arc<SessionCounters>) {
+        self.state.lock().live.retain(|live| !Arc::ptr_eq(live, counters));
+    }
+
     /// The number of prepared statements that all sessions have now.
     pub(crate) fn prepared(&self) -> u64 {
         // ORDER: as in `SessionCounters::add`.

@@ -85,7 +85,7 @@ pub(crate) fn kill(
     words.end()?;
     let Some(host) = session.instance.host() else { return Err(unknown_thread(&id.to_string())) };
     if !session.access.global.intersects(Rights::CONNECTION_ADMIN | Rights::SUPER) {
-        // Who may not see a connection is not told of it either.
+        // A session is not told of a connection that it may not see.
         let processes = host.processes();
         let Some(process) = processes.iter().find(|process| process.id == id) else {
             return Err(unknown_thread(&id.to_string()));

@@ -83,10 +83,11 @@ fn renames(words: &Words<'_>) -> bool {
     loop {
         match words.next() {
             Word::End => return false,
-            Word::Bare(word) if word.eq_ignore_ascii_case("RENAME") => {
-                if !["COLUMN", "INDEX", "KEY"].iter().any(|kind| words.is(kind)) {
-                    return true;
-                }
+            Word::Bare(word)
+                if word.eq_ignore_ascii_case("RENAME")
+                    && !["COLUMN", "INDEX", "KEY"].iter().any(|kind| words.is(kind)) =>
+            {
+                return true;
             }
             _ => {}
         }

@@ -51,7 +51,7 @@ impl Session {
     ) -> Option<Result<Inserted, SqlError>> {
         // The parser reports wrong names, because the text may not even be a statement.
         let target = self.target(head.database.as_deref(), &head.table).ok()?;
-        // Who may only insert into some columns goes the long way.
+        // A session that may only insert into some columns goes the long way.
         let wanted = if head.replace { Rights::INSERT | Rights::DELETE } else { Rights::INSERT };
         let def = &target.def;
         if !self.access.global.contains(wanted)

@@ -328,7 +328,7 @@ pub(crate) fn index_rows(access: &Access, table: &Table, metadata: &TableMetadat
         let counted = statistics.as_ref().and_then(|statistics| statistics.distinct.get(index));
         for (position, part) in parts.iter().enumerate() {
             let column = &def.columns[part.column];
-            if access.on_column(&def.database, &def.name, &column.name).is_empty() {
+            if !access.sees_column(&def.database, &def.name, &column.name) {
                 continue;
             }
             // The number of different keys is known exactly for all parts of a unique key. For others it is

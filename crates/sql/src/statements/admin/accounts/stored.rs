@@ -1,7 +1,7 @@
 //! The tables in which accounts are kept: reading them into a book, and writing what has changed.
 //!
-//! They are tables as any other, so a change of accounts is a transaction: it is in the log, and after a crash
-//! all of it is there or nothing. Columns are named as in MariaDB; what is an ENUM or a SET there is a text
+//! They are tables as any other, so a change of accounts is a transaction: it is in the log, and after a
+//! crash all of it is there or nothing. Columns are named as in MariaDB; what is an ENUM or a SET there is a text
 //! here.
 
 use crate::accounts::book::{Book, TableGrant};
@@ -18,6 +18,9 @@ fn database_rights() -> impl Iterator<Item = (Rights, String)> {
     let named = Rights::NAMED.iter().filter(|(right, ..)| Rights::OF_DATABASES.contains(*right));
     named.map(|(right, _, column)| (*right, format!("{column}_priv")))
 }
+
+/// Keys of several names need large pages, whatever pages the tables of the data directory have.
+const OPTIONS: &str = "PAGE_SIZE=16384";
 
 /// A session for the server's own statements, which nobody is asked for.
 struct Own(Session);
@@ -44,6 +47,7 @@ impl ResultSink for Gathered {
 impl Own {
     fn new(instance: &Arc<Instance>) -> Result<Own, SqlError> {
         let mut own = Own(Session::new(instance.clone(), 0, "", ""));
+        instance.status.leave_out(&own.0.counters);
         // Global settings of the administrator are for clients.
         own.run(
             "SET SESSION sql_mode = 'STRICT_TRANS_TABLES', autocommit = 1, sql_select_limit = 18446744073709551615, \
@@ -92,7 +96,7 @@ fn create_missing(own: &mut Own, root: &[Account]) -> Result<(), SqlError> {
         database_rights().map(|(_, column)| format!("{column} CHAR(1) NOT NULL DEFAULT 'N'")).collect();
     own.run(&format!(
         "CREATE TABLE IF NOT EXISTS db ({host}, {database}, {user}, {}, PRIMARY KEY (Host, Db, User), KEY User (User)) \
-         COMMENT='Database privileges'",
+         {OPTIONS} COMMENT='Database privileges'",
         yes_no.join(", ")
     ))?;
     own.run(&format!(
@@ -100,24 +104,24 @@ fn create_missing(own: &mut Own, root: &[Account]) -> Result<(), SqlError> {
          Grantor VARCHAR(384) NOT NULL DEFAULT '', \
          Timestamp TIMESTAMP NOT NULL DEFAULT current_timestamp() ON UPDATE current_timestamp(), \
          Table_priv VARCHAR(255) NOT NULL DEFAULT '', Column_priv VARCHAR(64) NOT NULL DEFAULT '', \
-         PRIMARY KEY (Host, Db, User, Table_name)) COMMENT='Table privileges'"
+         PRIMARY KEY (Host, Db, User, Table_name)) {OPTIONS} COMMENT='Table privileges'"
     ))?;
     own.run(&format!(
         "CREATE TABLE IF NOT EXISTS columns_priv ({host}, {database}, {user}, {table}, {column}, \
          Timestamp TIMESTAMP NOT NULL DEFAULT current_timestamp() ON UPDATE current_timestamp(), \
          Column_priv VARCHAR(64) NOT NULL DEFAULT '', \
-         PRIMARY KEY (Host, Db, User, Table_name, Column_name)) COMMENT='Column privileges'"
+         PRIMARY KEY (Host, Db, User, Table_name, Column_name)) {OPTIONS} COMMENT='Column privileges'"
     ))?;
     own.run(&format!(
         "CREATE TABLE IF NOT EXISTS roles_mapping ({host}, {user}, {}, Admin_option CHAR(1) NOT NULL DEFAULT 'N', \
-         PRIMARY KEY (Host, User, Role)) COMMENT='Granted roles'",
+         PRIMARY KEY (Host, User, Role)) {OPTIONS} COMMENT='Granted roles'",
         name("Role", 128)
     ))?;
     // This table comes last: where it is, all of them are. The first account comes with it, in a row of its
     // own statement, and a crash in between is mended by the next start.
     own.run(&format!(
         "CREATE TABLE IF NOT EXISTS global_priv ({host}, {user}, Priv LONGTEXT CHARACTER SET utf8mb4 \
-         COLLATE utf8mb4_bin NOT NULL, PRIMARY KEY (Host, User)) COMMENT='Users and global privileges'"
+         COLLATE utf8mb4_bin NOT NULL, PRIMARY KEY (Host, User)) {OPTIONS} COMMENT='Users and global privileges'"
     ))?;
     if own.rows("SELECT 1 FROM global_priv LIMIT 1")?.is_empty() {
         for account in root {

@@ -91,16 +91,22 @@ fn lengths(column_type: &ColumnType) -> (Option<u64>, Option<u64>) {
     }
 }
 
+/// What a table makes of a column, and what the session may do with it.
+struct Place<'a> {
+    key: &'a str,
+    auto_increment: bool,
+    rights: Rights,
+}
+
 fn row(
     database: &str,
     table: &str,
     position: usize,
     column: &Column,
     extras: &ColumnExtras,
-    key: &str,
-    auto_increment: bool,
-    rights: Rights,
+    place: &Place<'_>,
 ) -> Vec<Value> {
+    let Place { key, auto_increment, rights } = *place;
     let full_type = type_text(&column.column_type, extras);
     let data_type: String = full_type.chars().take_while(|c| c.is_ascii_alphabetic()).collect();
     let (chars, bytes) = lengths(&column.column_type);
@@ -142,6 +148,7 @@ fn row(
 fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows = Vec::new();
     let plain = ColumnExtras::default();
+    let place = Place { key: "", auto_increment: false, rights: Rights::SELECT };
     for table in all() {
         for (position, column) in table.columns.iter().enumerate() {
             rows.push(row(
@@ -165,7 +172,8 @@ fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
             let auto = def.auto_increment == Some(position);
             let rights = session.access.on_column(database, &def.name, &column.name);
             if !rights.is_empty() {
-                rows.push(row(database, &def.name, position, column, extras, key, auto, rights));
+                let place = Place { key, auto_increment: auto, rights };
+                rows.push(row(database, &def.name, position, column, extras, &place));
             }
         }
         Ok(())

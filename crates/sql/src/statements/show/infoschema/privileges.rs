@@ -1,4 +1,4 @@
-//! Who may do what: USER_PRIVILEGES and its like, and `mysql.user`.
+//! The rights of accounts and roles: USER_PRIVILEGES and its like, and `mysql.user`.
 
 use super::Definition;
 use crate::accounts::book::Book;
@@ -145,7 +145,7 @@ fn applicable_roles(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows = Vec::new();
     for ((name, role), passes) in &book.roles {
         let is_own = name == own;
-        if !is_own && !(name.host.is_empty() && granted.contains(&name.user)) {
+        if !(is_own || name.host.is_empty() && granted.contains(&name.user)) {
             continue;
         }
         let shown = if is_own { format!("{}@{}", name.user, name.host) } else { name.user.clone() };
