@@ -5,8 +5,8 @@
 //! may connect over TCP too.
 //!
 //! Before there were accounts in tables, the passwords were in a text file, `accounts`, with one line for
-//! each account: the user, a tab, and `*` and 40 hexadecimal digits, `SHA1(SHA1(password))`, or nothing without a
-//! password. [`first_accounts`] reads it for the tables of such a directory.
+//! each account: the user, a tab, and `*` and 40 hexadecimal digits, `SHA1(SHA1(password))`, or nothing
+//! without a password. [`first_accounts`] reads it for the tables of such a directory.
 
 use base::sync::Mutex;
 use sql::accounts::{Account, Accounts as Book, Grantee, Rights, Way};

@@ -58,7 +58,8 @@ impl TableNeed {
         TableNeed { whole: rights, ..TableNeed::new(database, table) }
     }
 
-    /// The table is the one whose rows are changed: UPDATE or DELETE. Columns to assign to may be given alone.
+    /// The table is the one whose rows are changed, by UPDATE or DELETE. Rights on the columns to assign to
+    /// are enough.
     pub(crate) fn changes(&mut self, right: Rights) {
         (self.whole, self.any) = match right {
             Rights::UPDATE => (Rights::NONE, Rights::UPDATE),

@@ -90,9 +90,7 @@ impl Planner<'_> {
             named.name.clone_from(&alias.name.value);
             named.by_database = false;
         }
-        if let Some(need) = &named.need {
-            need.borrow_mut().changes(meant.right);
-        }
+        named.need.iter().for_each(|need| need.borrow_mut().changes(meant.right));
         let mut scope = Scope::default();
         scope.push(named);
         let mut conditions = Vec::new();

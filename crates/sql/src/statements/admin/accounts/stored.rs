@@ -1,8 +1,8 @@
 //! The tables in which accounts are kept: reading them into a book, and writing what has changed.
 //!
 //! They are tables as any other, so a change of accounts is a transaction: it is in the log, and after a
-//! crash all of it is there or nothing. Columns are named as in MariaDB; what is an ENUM or a SET there is a text
-//! here.
+//! crash all of it is there or nothing. Columns are named as in MariaDB; what is an ENUM or a SET there is a
+//! text here.
 
 use crate::accounts::book::{Book, TableGrant};
 use crate::accounts::{Account, Grantee, Rights};

@@ -151,16 +151,7 @@ fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let place = Place { key: "", auto_increment: false, rights: Rights::SELECT };
     for table in all() {
         for (position, column) in table.columns.iter().enumerate() {
-            rows.push(row(
-                INFORMATION_SCHEMA,
-                table.name,
-                position,
-                column,
-                &plain,
-                "",
-                false,
-                Rights::SELECT,
-            ));
+            rows.push(row(INFORMATION_SCHEMA, table.name, position, column, &plain, &place));
         }
     }
     session.each_table(|database, table| {
