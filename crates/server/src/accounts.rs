@@ -8,6 +8,15 @@
 //! each account: the user, a tab, and `*` and 40 hexadecimal digits, `SHA1(SHA1(password))`, or nothing
 //! without a password. [`first_accounts`] reads it for the tables of such a directory.
 
+mod key_pair;
+mod secrets;
+mod usage;
+
+pub(crate) use key_pair::KeyPair;
+pub(crate) use secrets::{CACHING_SHA2, ED25519, NATIVE, UNIX_SOCKET, check_secret, new_secret};
+use secrets::{INVALID, asks_for_password};
+pub(crate) use usage::Place;
+
 use base::sync::Mutex;
 use sql::accounts::{Account, Accounts as Book, Grantee, Rights, Way};
 use sql::{ErrorKind, SqlError};
@@ -16,22 +25,23 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wire::auth::{PasswordHash, Scramble};
+use wire::auth::PasswordHash;
+use wire::auth::caching_sha2::Verifier;
 
 const FILE_NAME: &str = "accounts";
 const ROOT: &str = "root";
-/// The method whose secret is `*` and 40 hexadecimal digits.
-pub(crate) const NATIVE: &str = "mysql_native_password";
-/// The method that believes the operating system.
-const UNIX_SOCKET: &str = "unix_socket";
-/// The secret of an account that has no password and lets nobody in without one. No hash looks like it.
-const INVALID: &str = "invalid";
+/// So many passwords are remembered.
+const VERIFIERS_MAX: usize = 4096;
 
-/// Counts wrong passwords.
+/// What is known of accounts beside the book.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts {
-    /// By account: since the last right one.
+    /// By account: wrong passwords since the last right one.
     failures: Mutex<BTreeMap<Grantee, u64>>,
+    /// Of the passwords that were right, by their slow hashes. Another password has another hash, so nothing
+    /// here grows wrong.
+    verifiers: Mutex<BTreeMap<String, Verifier>>,
+    usage: Arc<Mutex<usage::Usage>>,
 }
 
 /// Why the file of accounts cannot be used.
@@ -49,28 +59,11 @@ impl fmt::Display for AccountError {
 
 impl std::error::Error for AccountError {}
 
-/// What a client presents when it connects.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Credentials<'a> {
-    pub user: &'a str,
-    /// As messages name it: `localhost` or the address.
-    pub host: &'a str,
-    pub scramble: &'a Scramble,
-    pub answer: &'a [u8],
-    /// How far the operating system vouches for the peer of a unix socket.
-    pub trust: Trust,
-    /// `max_password_errors`.
-    pub errors_max: u64,
-}
-
-impl Credentials<'_> {
-    /// The answer to whoever may not come in, whatever the reason.
-    pub(crate) fn denied(&self) -> SqlError {
-        let using = if self.answer.is_empty() { "NO" } else { "YES" };
-        let message =
-            format!("Access denied for user '{}'@'{}' (using password: {using})", self.user, self.host);
-        SqlError::new(ErrorKind::AccessDenied, message)
-    }
+/// The answer to whoever may not come in, whatever the reason.
+pub(crate) fn denied(user: &str, host: &str, using_password: bool) -> SqlError {
+    let using = if using_password { "YES" } else { "NO" };
+    let message = format!("Access denied for user '{user}'@'{host}' (using password: {using})");
+    SqlError::new(ErrorKind::AccessDenied, message)
 }
 
 /// Whether a client needs to know a password.
@@ -163,7 +156,7 @@ fn administrator(user: &str, host: &str, hash: &str) -> Account {
 
 /// True if the account has a password that can be right.
 pub(crate) fn has_password(account: &Account) -> bool {
-    account.ways.iter().any(|way| way.plugin == NATIVE && !way.text.is_empty() && way.text != INVALID)
+    account.ways.iter().any(asks_for_password)
 }
 
 /// True if the host is this machine.
@@ -176,144 +169,122 @@ fn peers(host: &str) -> Vec<&str> {
     if is_here(host) && host != "localhost" { vec![host, "localhost"] } else { vec![host] }
 }
 
-/// A login that may come in.
-#[derive(Debug)]
-pub(crate) struct Admitted {
-    pub account: Arc<Account>,
-    /// Of the password that the client knows.
-    pub password: Option<PasswordHash>,
+/// The account that a client means, or `None`.
+pub(crate) fn find(book: &Book, user: &str, host: &str) -> Option<Arc<Account>> {
+    book.find(user, &peers(host))
+}
+
+/// As in MariaDB, an account with all rights is never blocked for clients on the server's own machine, so that
+/// a stranger cannot lock the administrator out.
+fn is_spared(account: &Account, host: &str) -> bool {
+    is_here(host) && account.rights.contains(Rights::CONNECTION_ADMIN)
+}
+
+/// True if the operating system lets the client in: it is the user of the account's name, or one that is
+/// trusted as `root`.
+pub(crate) fn is_vouched_for(
+    account: &Account,
+    uid: Option<u32>,
+    trust: Trust,
+    using_password: bool,
+) -> bool {
+    if account.name.user == ROOT {
+        let trusted = match trust {
+            Trust::No => false,
+            Trust::UntilPassword => !has_password(account),
+            Trust::Yes => true,
+        };
+        return trusted && !using_password;
+    }
+    let user = uid.filter(|uid| *uid != TrustedPeers::NOBODY).and_then(uzers::get_user_by_uid);
+    user.is_some_and(|user| user.name() == account.name.user.as_str())
 }
 
 impl Accounts {
-    /// FLUSH PRIVILEGES: forgets the wrong passwords.
+    /// FLUSH PRIVILEGES: forgets the wrong passwords, and the right ones.
     pub(crate) fn forgive(&self) {
         self.failures.lock().clear();
+        self.verifiers.lock().clear();
     }
 
-    /// Finds the client's account, and checks that it may be used. As in MariaDB, an account with all rights
-    /// is never blocked for clients on the server's own machine, so that a stranger cannot lock the
-    /// administrator out.
+    /// # Errors
+    /// 4150 after `errors_max` wrong passwords.
+    pub(crate) fn check_block(&self, account: &Account, host: &str, errors_max: u64) -> Result<(), SqlError> {
+        let failures = self.failures.lock().get(&account.name).copied();
+        if is_spared(account, host) || failures.is_none_or(|count| count < errors_max) {
+            return Ok(());
+        }
+        Err(SqlError::new(
+            ErrorKind::UserIsBlocked,
+            "User is blocked because of too many credential errors; unblock with \
+             'ALTER USER / FLUSH PRIVILEGES'",
+        ))
+    }
+
+    /// Notes that a client of this account has given the right password, or a wrong one.
+    pub(crate) fn note(&self, account: &Account, host: &str, is_right: bool) {
+        if is_spared(account, host) {
+            return;
+        }
+        let mut failures = self.failures.lock();
+        match is_right {
+            true => drop(failures.remove(&account.name)),
+            false => *failures.entry(account.name.clone()).or_default() += 1,
+        }
+    }
+
+    /// What checks answers for a slow hash quickly, if its password is known.
+    pub(crate) fn verifier(&self, text: &str) -> Option<Verifier> {
+        self.verifiers.lock().get(text).copied()
+    }
+
+    pub(crate) fn remember(&self, text: &str, verifier: Verifier) {
+        let mut verifiers = self.verifiers.lock();
+        if verifiers.len() >= VERIFIERS_MAX {
+            verifiers.clear();
+        }
+        verifiers.insert(text.to_owned(), verifier);
+    }
+
+    /// Takes a place among the account's connections.
     ///
     /// # Errors
-    /// 1045: the user, the password or the way in is wrong. 4150 after too many wrong passwords, 4151 for a
-    /// locked account.
-    pub(crate) fn check(&self, book: &Book, shown: &Credentials<'_>) -> Result<Admitted, SqlError> {
-        let Some(account) = book.find(shown.user, &peers(shown.host)) else { return Err(shown.denied()) };
-        let spared = is_here(shown.host) && account.rights.contains(Rights::CONNECTION_ADMIN);
-        if !spared && self.failures.lock().get(&account.name).is_some_and(|count| *count >= shown.errors_max)
-        {
-            return Err(SqlError::new(
-                ErrorKind::UserIsBlocked,
-                "User is blocked because of too many credential errors; unblock with \
-                 'ALTER USER / FLUSH PRIVILEGES'",
-            ));
-        }
-        match check_ways(&account, shown) {
-            Some(_) if account.locked => {
-                Err(SqlError::new(ErrorKind::AccountLocked, "Access denied, this account is locked"))
-            }
-            Some(password) => {
-                if !spared {
-                    self.failures.lock().remove(&account.name);
-                }
-                Ok(Admitted { account, password })
-            }
-            None => {
-                if !spared {
-                    *self.failures.lock().entry(account.name.clone()).or_default() += 1;
-                }
-                Err(shown.denied())
-            }
-        }
+    /// 1203 and 1226: it has too many.
+    pub(crate) fn take_place(&self, account: &Account, each_max: i64) -> Result<Place, SqlError> {
+        usage::take_place(&self.usage, account, each_max)
     }
-}
-
-/// `None` if no way lets the client in; otherwise the hash of the password that it knows.
-fn check_ways(account: &Account, shown: &Credentials<'_>) -> Option<Option<PasswordHash>> {
-    account.ways.iter().find_map(|way| match way.plugin.as_str() {
-        NATIVE if way.text.is_empty() => shown.answer.is_empty().then_some(None),
-        NATIVE => {
-            let hash = PasswordHash::from_text(&way.text)?;
-            hash.accepts(shown.scramble, shown.answer).then_some(Some(hash))
-        }
-        UNIX_SOCKET => {
-            let trusted = match shown.trust {
-                Trust::No => false,
-                Trust::UntilPassword => !has_password(account),
-                Trust::Yes => true,
-            };
-            (trusted && account.name.user == ROOT && shown.answer.is_empty()).then_some(None)
-        }
-        _ => None,
-    })
-}
-
-/// See [`sql::host::Host::new_secret`].
-pub(crate) fn new_secret(plugin: &str, password: &[u8]) -> Result<String, SqlError> {
-    match plugin {
-        NATIVE if password.is_empty() => Ok(String::new()),
-        NATIVE => Ok(PasswordHash::of(password).to_text()),
-        UNIX_SOCKET => Ok(String::new()),
-        _ => Err(not_loaded(plugin)),
-    }
-}
-
-/// See [`sql::host::Host::check_secret`].
-pub(crate) fn check_secret(plugin: &str, text: &str) -> Result<(), SqlError> {
-    match plugin {
-        NATIVE if text.is_empty() || text == INVALID || PasswordHash::from_text(text).is_some() => Ok(()),
-        NATIVE => {
-            let text = "Password hash should be a 41-digit hexadecimal number";
-            Err(SqlError::new(ErrorKind::WrongPasswordHash, text))
-        }
-        UNIX_SOCKET => Ok(()),
-        _ => Err(not_loaded(plugin)),
-    }
-}
-
-fn not_loaded(plugin: &str) -> SqlError {
-    SqlError::new(ErrorKind::PluginNotLoaded, format!("Plugin '{plugin}' is not loaded"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SCRAMBLE: Scramble = [7; 20];
-
-    fn enters_from(
-        host: &str,
-        account: &Account,
-        password: &str,
-        trust: Trust,
-    ) -> Option<Option<PasswordHash>> {
-        let answer = wire::auth::answer(password.as_bytes(), &SCRAMBLE);
-        let user = &account.name.user;
-        let shown = Credentials { user, host, scramble: &SCRAMBLE, answer: &answer, trust, errors_max: 3 };
-        check_ways(account, &shown)
-    }
-
     #[test]
     fn without_a_password_only_a_trusted_peer_gets_in() {
         let root = administrator("root", "localhost", "");
-        assert!(enters_from("localhost", &root, "", Trust::Yes).is_some());
-        assert!(enters_from("localhost", &root, "", Trust::UntilPassword).is_some());
-        assert!(enters_from("127.0.0.1", &root, "", Trust::No).is_none());
-        assert!(enters_from("localhost", &root, "invalid", Trust::Yes).is_none());
-        let other = Account { name: Grantee::new("other", "localhost"), ..root };
-        assert!(enters_from("localhost", &other, "", Trust::Yes).is_none());
+        assert!(is_vouched_for(&root, Some(1), Trust::Yes, false));
+        assert!(is_vouched_for(&root, Some(1), Trust::UntilPassword, false));
+        assert!(!is_vouched_for(&root, Some(1), Trust::No, false));
+        assert!(!is_vouched_for(&root, Some(1), Trust::Yes, true), "a wrong password is refused");
+        let root = administrator("root", "localhost", &PasswordHash::of(b"secret").to_text());
+        assert!(is_vouched_for(&root, Some(1), Trust::Yes, false));
+        assert!(!is_vouched_for(&root, Some(1), Trust::UntilPassword, false));
+        let daemon = Account { name: Grantee::new("daemon", "localhost"), ..root };
+        assert!(is_vouched_for(&daemon, Some(1), Trust::No, false), "uid 1 is daemon");
+        assert!(!is_vouched_for(&daemon, Some(2), Trust::Yes, false));
+        assert!(!is_vouched_for(&daemon, None, Trust::No, false));
     }
 
     #[test]
-    fn a_password_lets_in_whoever_knows_it_and_ends_some_trust() {
-        let hash = PasswordHash::of(b"secret");
-        let root = administrator("root", "localhost", &hash.to_text());
-        for trust in [Trust::No, Trust::UntilPassword, Trust::Yes] {
-            assert_eq!(enters_from("localhost", &root, "secret", trust), Some(Some(hash)));
-            assert_eq!(enters_from("localhost", &root, "Secret", trust), None);
-        }
-        assert_eq!(enters_from("localhost", &root, "", Trust::Yes), Some(None));
-        assert_eq!(enters_from("localhost", &root, "", Trust::UntilPassword), None);
+    fn wrong_passwords_block_an_account_until_it_is_forgiven() {
+        let accounts = Accounts::default();
+        let account = Account { name: Grantee::new("a", "%"), ..Account::default() };
+        accounts.note(&account, "10.0.0.1", false);
+        assert_eq!(accounts.check_block(&account, "10.0.0.1", 2), Ok(()));
+        accounts.note(&account, "10.0.0.1", false);
+        assert_eq!(accounts.check_block(&account, "10.0.0.1", 2).unwrap_err().code(), 4150);
+        accounts.forgive();
+        assert_eq!(accounts.check_block(&account, "10.0.0.1", 2), Ok(()));
     }
 
     #[test]
@@ -349,15 +320,5 @@ mod tests {
         assert_eq!(first(Some(&format!("root\t{hash}\n"))), Ok(both.to_vec()));
         assert!(both.iter().all(has_password));
         assert!(first(Some("root\t*12\n")).unwrap_err().contains("line 1"));
-    }
-
-    #[test]
-    fn secrets_are_hashes() {
-        assert_eq!(new_secret(NATIVE, b"").unwrap(), "");
-        let hash = new_secret(NATIVE, b"secret").unwrap();
-        assert_eq!(check_secret(NATIVE, &hash), Ok(()));
-        assert_eq!(check_secret(NATIVE, "*12").unwrap_err().code(), 1372);
-        assert_eq!(check_secret("none", "").unwrap_err().code(), 1524);
-        assert_eq!(new_secret("none", b"x").unwrap_err().code(), 1524);
     }
 }

@@ -9,7 +9,9 @@ mod settings;
 mod sink;
 mod slow;
 mod statements;
+mod ways;
 
+use crate::accounts::Place;
 use crate::registry::Entry;
 use crate::shared::Shared;
 use base::phases::{self, Phase};
@@ -76,6 +78,8 @@ pub(crate) struct Channel {
     deadline: Option<Instant>,
     /// A person types at the other end: `interactive_timeout` holds.
     interactive: bool,
+    /// Among the connections of its account, once it has one.
+    place: Option<Place>,
 }
 
 /// The direction to the client. It is apart from the reader, so that a command can be answered while its
@@ -142,6 +146,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
         read_timeout: Duration::from_secs(30),
         deadline: None,
         interactive: false,
+        place: None,
     };
     let id = channel.output.entry.id;
     let session = match authenticate::handshake(shared, &mut channel) {

@@ -14,6 +14,7 @@ mod log;
 mod metrics;
 mod options;
 mod pid_file;
+mod random;
 mod registry;
 mod server;
 mod shared;

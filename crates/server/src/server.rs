@@ -1,6 +1,6 @@
 //! A server from its start to its end.
 
-use crate::accounts::{Accounts, TrustedPeers, first_accounts, has_password};
+use crate::accounts::{Accounts, KeyPair, TrustedPeers, first_accounts, has_password};
 use crate::connection;
 use crate::descriptors;
 use crate::init_file::InitFile;
@@ -145,6 +145,11 @@ impl Server {
             log,
             accounts: Accounts::default(),
             trusted_peers,
+            key_pair: KeyPair::at(
+                &datadir,
+                &values.text("caching_sha2_password_private_key_path"),
+                &values.text("caching_sha2_password_public_key_path"),
+            ),
             tls,
             started: Instant::now(),
             counters: Counters::default(),

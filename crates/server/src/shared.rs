@@ -1,6 +1,6 @@
 //! The state that all connections of a server share.
 
-use crate::accounts::{self, Accounts, TrustedPeers};
+use crate::accounts::{self, Accounts, KeyPair, TrustedPeers};
 use crate::log::Log;
 use crate::registry::{CommandTimes, Registry};
 use crate::slow_log::SlowLog;
@@ -19,6 +19,7 @@ pub(crate) struct Shared {
     pub log: Arc<Log>,
     pub accounts: Accounts,
     pub trusted_peers: TrustedPeers,
+    pub key_pair: KeyPair,
     /// `None` with `--skip-ssl`.
     pub tls: Option<Tls>,
     pub started: Instant,

@@ -10,6 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use wire::compression::{Deflater, Inflater};
+use x509_parser::objects::{oid_registry, oid2abbrev};
+use x509_parser::x509::X509Name;
 
 base::latch_class!(pub CompressionLatch, "compression of a connection");
 base::latch_class!(pub EncryptionLatch, "encryption of a connection");
@@ -49,6 +51,13 @@ pub(crate) struct Encrypted {
     pub cipher: CipherSuite,
     /// By a ticket of an earlier connection.
     pub resumed: bool,
+}
+
+/// Who a client is by its certificate, and who vouches for it, as OpenSSL writes names: `/C=DE/CN=heron`.
+#[derive(Default)]
+pub(crate) struct PeerNames {
+    pub issuer: String,
+    pub subject: String,
 }
 
 /// How much is still read from a client whose connection ends, and for how long.
@@ -141,6 +150,14 @@ impl Stream {
             cipher: connection.negotiated_cipher_suite()?.suite(),
             resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
         })
+    }
+
+    /// `None` if the client has shown no certificate.
+    pub(crate) fn peer_names(&self) -> Option<PeerNames> {
+        let connection = self.encryption.get()?.lock();
+        let certificate = connection.peer_certificates()?.first()?;
+        let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
+        Some(PeerNames { issuer: one_line(parsed.issuer()), subject: one_line(parsed.subject()) })
     }
 
     /// True if nobody can listen: the connection is encrypted, or does not leave the machine.
@@ -320,6 +337,15 @@ fn send(connection: &mut ServerConnection, socket: &Socket) -> io::Result<()> {
         connection.write_tls(&mut &*socket)?;
     }
     Ok(())
+}
+
+fn one_line(name: &X509Name<'_>) -> String {
+    name.iter_attributes()
+        .map(|attribute| {
+            let kind = oid2abbrev(attribute.attr_type(), oid_registry()).unwrap_or("?");
+            format!("/{kind}={}", attribute.as_str().unwrap_or("?"))
+        })
+        .collect()
 }
 
 fn broken(error: rustls::Error) -> io::Error {

@@ -13,6 +13,7 @@ use crate::log::Log;
 use base::sync::atomic::{AtomicU64, Ordering};
 use base::sync::{Arc, Mutex};
 use certificate::Certificate;
+pub(crate) use certificate::write as write_file;
 pub(crate) use ciphers::cipher_name;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion};
@@ -22,7 +23,7 @@ use sql::variables::Values;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use wire::auth::{PasswordHash, Scramble};
+use wire::auth::Scramble;
 
 base::latch_class!(pub TlsLatch, "TLS settings");
 
@@ -176,14 +177,14 @@ impl Settings {
     }
 
     /// What tells a client of MariaDB 11.4 or later that the certificate is that of a server which knows the
-    /// password, so that nobody stands between: `\x01` and, in hexadecimal digits, SHA-256 of the password's
-    /// hash, the scramble and the fingerprint of the certificate. It ends the login in the text of the OK
+    /// password, so that nobody stands between: `\x01` and, in hexadecimal digits, SHA-256 of what the
+    /// server keeps of the password, the scramble and the fingerprint of the certificate. It ends the login in the text of the OK
     /// packet.
     ///
     /// Source of the form: MariaDB's Connector/C, "zero-configuration TLS".
-    pub(crate) fn proof(&self, hash: &PasswordHash, scramble: &Scramble) -> Vec<u8> {
+    pub(crate) fn proof(&self, secret: &[u8], scramble: &Scramble) -> Vec<u8> {
         let mut digest = Sha256::new();
-        digest.update(hash.0);
+        digest.update(secret);
         digest.update(scramble);
         digest.update(self.certificate.fingerprint);
         let mut proof = vec![1];

@@ -116,6 +116,7 @@ kinds! {
     KeyDoesNotExist: 1176, "42000";
     LockedTablesOrTransaction: 1192, "HY000";
     UnknownSystemVariable: 1193, "HY000";
+    TooManyUserConnections: 1203, "42000";
     LockWaitTimeout: 1205, "HY000";
     LockTableFull: 1206, "HY000";
     WrongArguments: 1210, "HY000";
@@ -123,6 +124,7 @@ kinds! {
     WrongUsage: 1221, "HY000";
     WrongColumnCountInUnion: 1222, "21000";
     ReadLockHeld: 1223, "HY000";
+    UserLimitReached: 1226, "42000";
     NeedsRight: 1227, "42000";
     LocalVariable: 1228, "HY000";
     GlobalVariable: 1229, "HY000";
@@ -204,7 +206,9 @@ kinds! {
     PartitionClauseOnUnpartitioned: 1747, "HY000";
     UnknownExplainFormat: 1791, "HY000";
     ReadOnlyTransaction: 1792, "25006";
+    NotValidPassword: 1819, "HY000";
     MalformedPacket: 1835, "HY000";
+    PasswordExpired: 1862, "HY000";
     UnknownOption: 1911, "HY000";
     BadOptionValue: 1912, "HY000";
     DataOverflow: 1916, "HY000";

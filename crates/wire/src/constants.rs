@@ -136,5 +136,10 @@ pub mod charset {
     pub const ASCII_BIN: u16 = 65;
 }
 
-/// The only authentication method that we support.
-pub const NATIVE_PASSWORD: &[u8] = b"mysql_native_password";
+/// The names of the authentication methods, as the protocol has them.
+pub mod auth_plugin {
+    pub const NATIVE_PASSWORD: &str = "mysql_native_password";
+    pub const CACHING_SHA2: &str = "caching_sha2_password";
+    /// The client's side of MariaDB's `ed25519`.
+    pub const ED25519: &str = "client_ed25519";
+}

@@ -1,7 +1,7 @@
 //! The handshake: the server greets, the client answers, the server may ask for another answer.
 
 use crate::auth::{SCRAMBLE_BYTES, Scramble};
-use crate::constants::{NATIVE_PASSWORD, capability};
+use crate::constants::capability;
 use crate::cursor::Cursor;
 use crate::{Malformed, put};
 
@@ -32,6 +32,8 @@ pub struct Greeting {
     /// The low byte of the default collation's number.
     pub charset: u8,
     pub status: u16,
+    /// The method that the scramble is for.
+    pub auth_plugin: String,
 }
 
 impl Greeting {
@@ -53,7 +55,7 @@ impl Greeting {
         out.extend_from_slice(&upper.to_le_bytes());
         out.extend_from_slice(&self.scramble[8..]);
         out.push(0);
-        put::nul_bytes(out, NATIVE_PASSWORD);
+        put::nul_bytes(out, self.auth_plugin.as_bytes());
     }
 
     /// Reads a greeting; `Err` also for an ERR packet (see [`crate::response::ServerError::parse`]).
@@ -81,8 +83,18 @@ impl Greeting {
         if upper_half(capabilities) != 0 {
             server_version = server_version.strip_suffix(VERSION_SUFFIX).unwrap_or(server_version);
         }
-        let server_version = String::from_utf8_lossy(server_version).into_owned();
-        Ok(Greeting { server_version, connection_id, scramble, capabilities, charset, status })
+        cursor.u8("filler")?;
+        let auth_plugin = if cursor.is_empty() { b"" } else { cursor.nul_bytes("authentication method")? };
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Ok(Greeting {
+            server_version: text(server_version),
+            connection_id,
+            scramble,
+            capabilities,
+            charset,
+            status,
+            auth_plugin: text(auth_plugin),
+        })
     }
 }
 
@@ -237,15 +249,15 @@ pub fn attributes(encoded: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// AuthSwitchRequest: asks the client to authenticate again with `mysql_native_password`.
-pub fn write_auth_switch(out: &mut Vec<u8>, scramble: &Scramble) {
+/// AuthSwitchRequest: asks the client to authenticate again with this method. `data` is what the method wants:
+/// a scramble and a zero, or more random bytes.
+pub fn write_auth_switch(out: &mut Vec<u8>, plugin: &str, data: &[u8]) {
     out.push(0xfe);
-    put::nul_bytes(out, NATIVE_PASSWORD);
-    out.extend_from_slice(scramble);
-    out.push(0);
+    put::nul_bytes(out, plugin.as_bytes());
+    out.extend_from_slice(data);
 }
 
-/// Reads an AuthSwitchRequest: the method and its data (the scramble, without its closing zero).
+/// Reads an AuthSwitchRequest: the method and its data (a scramble without its closing zero).
 ///
 /// # Errors
 /// If the payload ends too soon or does not follow the protocol.
@@ -256,5 +268,6 @@ pub fn parse_auth_switch(payload: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     }
     let plugin = cursor.nul_bytes("authentication method")?;
     let data = cursor.rest();
-    Ok((plugin, data.strip_suffix(&[0]).unwrap_or(data)))
+    let scramble = if data.len() == SCRAMBLE_BYTES + 1 { data.strip_suffix(&[0]) } else { None };
+    Ok((plugin, scramble.unwrap_or(data)))
 }

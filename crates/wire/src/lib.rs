@@ -8,7 +8,7 @@
 //! | [`frame`] | packets in and out of byte buffers, split and joined at 16 MB | the same |
 //! | [`handshake`] | writes [`Greeting`](handshake::Greeting), reads
 //! [`HandshakeResponse`](handshake::HandshakeResponse) | the reverse |
-//! | [`auth`] | checks `mysql_native_password` | answers it |
+//! | [`auth`] | checks what clients answer, method by method | answers |
 //! | [`command`] | reads `COM_*` | writes them |
 //! | [`params`] | reads the parameters of `COM_STMT_EXECUTE` | writes them |
 //! | [`response`], [`mod@column`], [`row`] | write OK, ERR, EOF, columns and rows | read them |

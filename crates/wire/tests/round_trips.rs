@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::client::{ResponseKind, ResponseScanner};
 use wire::command::com;
-use wire::constants::{NATIVE_PASSWORD, capability, kind, status};
+use wire::constants::{auth_plugin, capability, kind, status};
 use wire::cursor::Cursor;
 use wire::handshake::{self, ChangeUser, Greeting, HandshakeResponse};
 use wire::response::{self, Definitions, OkFields, OkHeader, PrepareOk, ServerError};
@@ -190,6 +190,7 @@ proptest! {
             capabilities,
             charset: 45,
             status: status::AUTOCOMMIT,
+            auth_plugin: auth_plugin::CACHING_SHA2.to_string(),
         };
         let mut out = Vec::new();
         greeting.write(&mut out);
@@ -214,7 +215,7 @@ proptest! {
             user: &user,
             auth_answer: &answer,
             database: with(capability::CONNECT_WITH_DB).then_some(&database[..]),
-            auth_plugin: if with(capability::PLUGIN_AUTH) { NATIVE_PASSWORD } else { b"" },
+            auth_plugin: if with(capability::PLUGIN_AUTH) { auth_plugin::NATIVE_PASSWORD.as_bytes() } else { b"" },
             attributes: if with(capability::CONNECT_ATTRS) { &attributes } else { b"" },
         };
         let mut out = Vec::new();
@@ -464,6 +465,7 @@ fn extended_capabilities_stand_where_mariadb_has_them() {
         capabilities: 0x1d_81ff_f7fe,
         charset: 45,
         status: status::AUTOCOMMIT,
+        auth_plugin: auth_plugin::NATIVE_PASSWORD.to_string(),
     };
     let mut out = Vec::new();
     greeting.write(&mut out);

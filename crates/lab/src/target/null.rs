@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wire::client::ScanError;
 use wire::column::ColumnDefinition;
 use wire::command::Command;
-use wire::constants::{capability, charset, column_flag, kind, status};
+use wire::constants::{auth_plugin, capability, charset, column_flag, kind, status};
 use wire::handshake::{Greeting, HandshakeResponse};
 use wire::response::{self, Definitions, OkFields, OkHeader, PrepareOk};
 use wire::{PacketReader, PacketWriter};
@@ -129,6 +129,7 @@ fn serve(mut stream: UnixStream) -> Option<()> {
         capabilities: capability::SERVER,
         charset: charset::UTF8MB4_GENERAL_CI as u8,
         status: status::AUTOCOMMIT,
+        auth_plugin: auth_plugin::NATIVE_PASSWORD.to_string(),
     };
     greeting.write(writer.begin());
     writer.finish();

@@ -113,3 +113,82 @@ fn more_clients_than_max_connections_get_1040() {
         crate::support::client(&server.socket).args(["-e", "SELECT 1"]).output().unwrap().status.success()
     }));
 }
+
+/// Accounts for each method, with the password `secret`.
+const ACCOUNTS: &str = "\
+CREATE USER native@'%' IDENTIFIED VIA mysql_native_password USING PASSWORD('secret');
+CREATE USER sha2@'%' IDENTIFIED VIA caching_sha2_password USING PASSWORD('secret');
+CREATE USER cold@'%' IDENTIFIED VIA caching_sha2_password USING PASSWORD('secret');
+CREATE USER ed@'%' IDENTIFIED VIA ed25519 USING PASSWORD('secret');
+CREATE USER two@'%' IDENTIFIED VIA unix_socket OR ed25519 USING PASSWORD('secret');";
+
+#[test]
+fn mariadbs_library_logs_in_by_each_method() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &[]);
+    server.sql(ACCOUNTS);
+    for user in ["native", "sha2", "cold", "ed", "two"] {
+        let name = format!("--user={user}");
+        // The first time without TLS, the password of `cold` is encrypted with the server's key.
+        let order = if user == "cold" { ["--skip-ssl", "--ssl"] } else { ["--ssl", "--skip-ssl"] };
+        for encryption in [order, order].concat() {
+            let right = over_tcp(&server, &[&name, "--password=secret", encryption], "SELECT CURRENT_USER()");
+            let complaint = text(&right.stderr);
+            assert_eq!(text(&right.stdout), format!("{user}@%\n"), "{user} {encryption}: {complaint}");
+            for wrong in ["--password=Secret", "--skip-password"] {
+                let complaint = text(&over_tcp(&server, &[&name, wrong, encryption], "SELECT 1").stderr);
+                assert!(complaint.contains("1045"), "{user} {encryption} {wrong}: {complaint}");
+            }
+        }
+        let mut socket = crate::support::client(&server.socket);
+        let output = socket.args([&name, "--password=secret", "-Ne", "SELECT 1"]).output().unwrap();
+        assert_eq!(text(&output.stdout), "1\n", "{user}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn pymysql_logs_in_by_each_method() {
+    let Some(python) = crate::support::python("pymysql, cryptography") else { return };
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &[]);
+    server.sql(ACCOUNTS);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/python/logins.py");
+    let output = Command::new(python)
+        .arg(script)
+        .arg(&server.socket)
+        .arg(server.port().to_string())
+        .args(["native", "sha2", "cold"])
+        .output()
+        .unwrap();
+    assert_eq!(text(&output.stdout), "ok\n", "{}", text(&output.stderr));
+}
+
+#[test]
+fn accounts_are_refused_for_what_they_lack() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &[]);
+    server.sql(
+        "CREATE USER locked@'%' IDENTIFIED BY 'secret' ACCOUNT LOCK;
+         CREATE USER tls@'%' IDENTIFIED BY 'secret' REQUIRE SSL;
+         CREATE USER x509@'%' IDENTIFIED BY 'secret' REQUIRE X509;
+         CREATE USER expired@'%' IDENTIFIED BY 'secret' PASSWORD EXPIRE;
+         CREATE USER often@'%' IDENTIFIED BY 'secret' WITH MAX_CONNECTIONS_PER_HOUR 2;",
+    );
+    let complaint = |user: &str, option: &str| {
+        let options = [&format!("--user={user}"), "--password=secret", option];
+        text(&over_tcp(&server, &options, "SELECT 1").stderr)
+    };
+    assert!(complaint("locked", "--ssl").contains("4151"), "{}", complaint("locked", "--ssl"));
+    assert!(complaint("tls", "--skip-ssl").contains("1045"));
+    assert_eq!(complaint("tls", "--ssl"), "");
+    assert!(complaint("x509", "--ssl").contains("1045"));
+    assert!(complaint("expired", "--ssl").contains("1862"));
+    assert_eq!((complaint("often", "--ssl"), complaint("often", "--ssl")), (String::new(), String::new()));
+    assert!(complaint("often", "--ssl").contains("1226"));
+}

@@ -1,17 +1,21 @@
 //! From the greeting to a session.
 
+use super::ways::{Entry, Exchange};
 use super::{Channel, End};
-use crate::accounts::{Credentials, Trust};
+use crate::accounts::{self, Trust};
+use crate::random::random_letters;
 use crate::shared::Shared;
 use crate::tls::cipher_name;
 use rustls::ProtocolVersion;
+use sql::accounts::{Account, TlsNeed};
 use sql::host::ConnectionCount;
 use sql::{ErrorKind, Session, SqlError};
 use std::io;
-use std::time::{Duration, Instant};
-use wire::auth::{PasswordHash, SCRAMBLE_BYTES, Scramble};
-use wire::constants::{NATIVE_PASSWORD, capability, charset, status};
-use wire::handshake::{ChangeUser, Greeting, HandshakeResponse, is_tls_request, write_auth_switch};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use wire::auth::{SCRAMBLE_BYTES, Scramble};
+use wire::constants::{auth_plugin, capability, charset, status};
+use wire::handshake::{ChangeUser, Greeting, HandshakeResponse, is_tls_request};
 use wire::response::{self, OkFields, OkHeader};
 
 /// The longest names have 64 characters in databases and 128 in accounts.
@@ -23,6 +27,7 @@ const WRONG_PASSWORD_DELAY: Duration = Duration::from_millis(200);
 pub(super) struct Claim {
     user: String,
     answer: Vec<u8>,
+    /// The method by which the answer was made. Empty if the answer cannot be used.
     plugin: Vec<u8>,
     database: Option<String>,
     /// The number of the collation that it speaks in; 0 = it does not say.
@@ -50,6 +55,7 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
         capabilities,
         charset: charset::UTF8MB4_GENERAL_CI as u8,
         status: status::AUTOCOMMIT,
+        auth_plugin: values.text("default_authentication_plugin"),
     };
     greeting.write(channel.output.writer.begin());
     channel.output.writer.finish();
@@ -69,7 +75,11 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
     let claim = Claim {
         user: text(response.user),
         answer: response.auth_answer.to_vec(),
-        plugin: response.auth_plugin.to_vec(),
+        // Clients that name no method have the oldest one.
+        plugin: match response.auth_plugin {
+            b"" => auth_plugin::NATIVE_PASSWORD.as_bytes().to_vec(),
+            named => named.to_vec(),
+        },
         database: response.database.map(text),
         charset: response.charset.into(),
     };
@@ -112,9 +122,9 @@ fn upgrade(shared: &Shared, channel: &mut Channel) -> Result<(), End> {
 
 /// The proof of the server's certificate for a client of MariaDB's kind. Empty without TLS or a password.
 fn prove(shared: &Shared, channel: &Channel, admitted: &Admitted, scramble: &Scramble) -> Vec<u8> {
-    match (&shared.tls, &admitted.password) {
-        (Some(tls), Some(hash)) if channel.output.entry.stream.encrypted().is_some() => {
-            tls.settings().proof(hash, scramble)
+    match &shared.tls {
+        Some(tls) if !admitted.secret.is_empty() && channel.output.entry.stream.encrypted().is_some() => {
+            tls.settings().proof(&admitted.secret, scramble)
         }
         _ => Vec::new(),
     }
@@ -128,7 +138,7 @@ impl Claim {
         Claim {
             user: text(request.user),
             answer: request.auth_answer.to_vec(),
-            plugin: if asks_again { b"again".to_vec() } else { NATIVE_PASSWORD.to_vec() },
+            plugin: if asks_again { Vec::new() } else { auth_plugin::NATIVE_PASSWORD.as_bytes().to_vec() },
             database: Some(text(request.database)).filter(|name| !name.is_empty()),
             charset: request.charset.unwrap_or(0),
         }
@@ -145,8 +155,8 @@ pub(super) fn change_user(shared: &Shared, channel: &mut Channel, claim: &Claim)
 /// A client that may come in.
 struct Admitted {
     session: Session,
-    /// Of the password that the client knows.
-    password: Option<PasswordHash>,
+    /// What the server keeps of the password that the client knows; empty if there is none.
+    secret: Vec<u8>,
     /// See [`crate::tls::Settings::proof`].
     proof: Vec<u8>,
 }
@@ -158,48 +168,14 @@ fn authenticate(
     scramble: &Scramble,
     claim: &Claim,
 ) -> Result<Admitted, End> {
-    let mut answer = claim.answer.clone();
-    let mut admitted = None;
-    let book = shared.instance.accounts();
-    if book.are_on() {
-        let knows_plugin = claim.plugin.is_empty() || claim.plugin == NATIVE_PASSWORD;
-        if !knows_plugin {
-            write_auth_switch(channel.output.writer.begin(), scramble);
-            channel.output.writer.finish();
-            channel.flush()?;
-            channel.reader.set_sequence(channel.output.writer.sequence());
-            let packet = channel.packet()?;
-            answer = channel.reader.payload(&packet).to_vec();
-            channel.answer();
-        }
-        let peer = channel.output.entry.stream.peer_uid();
-        let shown = Credentials {
-            user: &claim.user,
-            host: &channel.output.entry.host,
-            scramble,
-            answer: &answer,
-            trust: shared.trusted_peers.trust(peer),
-            errors_max: shared.instance.globals().values().unsigned("max_password_errors"),
-        };
-        let wants_tls = shared.instance.globals().values().boolean("require_secure_transport");
-        let checked = match wants_tls && !channel.output.entry.stream.is_secure() {
-            true => Err(shown.denied()),
-            false => shared.accounts.check(book, &shown),
-        };
-        admitted = match checked {
-            Ok(admitted) => Some(admitted),
-            Err(error) => {
-                if shown.trust == Trust::No {
-                    // Guessing is slow on one connection, and there are few connections for strangers.
-                    std::thread::sleep(WRONG_PASSWORD_DELAY);
-                }
-                return Err(End::Refused(error));
-            }
-        };
+    let mut identified = None;
+    if shared.instance.accounts().are_on() {
+        identified = Some(identify(shared, channel, scramble, claim)?);
     }
     let peer = channel.output.entry.stream.peer_uid();
     let reserve = usize::from(shared.trusted_peers.trust(peer) != Trust::No);
-    let connections_max = shared.instance.globals().values().unsigned("max_connections") as usize;
+    let values = shared.instance.globals().values();
+    let connections_max = values.unsigned("max_connections") as usize;
     if !shared.registry.admit(channel.output.entry.id, connections_max + reserve) {
         shared.counters.add(ConnectionCount::RefusedMaxConnections, 1);
         let error = SqlError::new(ErrorKind::TooManyConnections, "Too many connections");
@@ -211,10 +187,14 @@ fn authenticate(
         &claim.user,
         &channel.output.entry.host,
     );
-    let mut password = None;
-    if let Some(admitted) = admitted {
-        session.log_in(&admitted.account);
-        password = admitted.password;
+    let mut secret = Vec::new();
+    if let Some((account, known)) = identified {
+        // The place of another account, before COM_CHANGE_USER, is given back.
+        channel.place = None;
+        let each_max = values.signed("max_user_connections");
+        channel.place = Some(shared.accounts.take_place(&account, each_max).map_err(End::Refused)?);
+        session.log_in(&account);
+        secret = known;
     }
     session.set_handshake(claim.charset, channel.interactive);
     session.set_counts_found_rows(channel.output.capabilities & capability::FOUND_ROWS != 0);
@@ -227,7 +207,89 @@ fn authenticate(
         session.set_encryption(version, cipher_name(encrypted.cipher));
     }
     channel.output.entry.authenticated(&claim.user, session.interrupt().clone());
-    Ok(Admitted { session, password, proof: Vec::new() })
+    Ok(Admitted { session, secret, proof: Vec::new() })
+}
+
+/// Finds the account that the client means, and has the client prove that it may use it. Gives what the server
+/// keeps of the password, too.
+fn identify(
+    shared: &Shared,
+    channel: &mut Channel,
+    scramble: &Scramble,
+    claim: &Claim,
+) -> Result<(Arc<Account>, Vec<u8>), End> {
+    let values = shared.instance.globals().values();
+    let host = channel.output.entry.host.clone();
+    let trust = shared.trusted_peers.trust(channel.output.entry.stream.peer_uid());
+    let is_secure = channel.output.entry.stream.is_secure();
+    let account = accounts::find(shared.instance.accounts(), &claim.user, &host);
+    if let Some(account) = &account {
+        let errors_max = values.unsigned("max_password_errors");
+        shared.accounts.check_block(account, &host, errors_max).map_err(|error| refuse(error, trust))?;
+    }
+    let mut exchange =
+        Exchange { shared, channel, scramble, answer: claim.answer.clone(), plugin: claim.plugin.clone() };
+    let may_talk = is_secure || !values.boolean("require_secure_transport");
+    let entry = match &account {
+        Some(account) if may_talk => exchange.try_account(account)?,
+        None if may_talk => {
+            exchange.try_nothing(&values.text("default_authentication_plugin"))?;
+            Entry::Closed
+        }
+        _ => Entry::Closed,
+    };
+    let denied = || refuse(accounts::denied(&claim.user, &host, exchange.uses_password()), trust);
+    let Some(account) = account else { return Err(denied()) };
+    let Entry::Open(secret) = entry else {
+        if may_talk {
+            shared.accounts.note(&account, &host, false);
+        }
+        return Err(denied());
+    };
+    if account.locked {
+        let error = SqlError::new(ErrorKind::AccountLocked, "Access denied, this account is locked");
+        return Err(refuse(error, trust));
+    }
+    if !meets(exchange.channel, &account.tls) {
+        return Err(denied());
+    }
+    shared.accounts.note(&account, &host, true);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    if account.is_expired(0, now) {
+        let text = "Your password has expired. To log in you must change it using a client that supports \
+                    expired passwords";
+        return Err(End::Refused(SqlError::new(ErrorKind::PasswordExpired, text)));
+    }
+    Ok((account, secret))
+}
+
+/// Whether the connection is as the account's REQUIRE wants it.
+fn meets(channel: &Channel, need: &TlsNeed) -> bool {
+    let stream = &channel.output.entry.stream;
+    match need {
+        TlsNeed::None => true,
+        TlsNeed::Any => stream.encrypted().is_some(),
+        TlsNeed::X509 => stream.peer_names().is_some(),
+        TlsNeed::Specified { issuer, subject, cipher } => {
+            let is = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
+            let Some(encrypted) = stream.encrypted() else { return false };
+            let names = match issuer.is_empty() && subject.is_empty() {
+                true => Some(Default::default()),
+                false => stream.peer_names(),
+            };
+            names.is_some_and(|names| is(issuer, &names.issuer) && is(subject, &names.subject))
+                && is(cipher, cipher_name(encrypted.cipher))
+        }
+    }
+}
+
+/// The end of a login that failed. Guessing is slow on one connection, and there are few connections for
+/// strangers.
+fn refuse(error: SqlError, trust: Trust) -> End {
+    if trust == Trust::No {
+        std::thread::sleep(WRONG_PASSWORD_DELAY);
+    }
+    End::Refused(error)
 }
 
 fn enter_database(channel: &mut Channel, admitted: Admitted, claim: &Claim) -> Result<Session, End> {
@@ -250,13 +312,6 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().take(NAME_CHARS_MAX).collect()
 }
 
-/// Random bytes. None of them is zero or `$`, which another authentication method uses as a separator.
 fn new_scramble() -> Result<Scramble, End> {
-    let mut scramble = [0; SCRAMBLE_BYTES];
-    rustix::rand::getrandom(&mut scramble, rustix::rand::GetRandomFlags::empty())
-        .map_err(|errno| End::Gone(errno.into()))?;
-    for byte in &mut scramble {
-        *byte = b'0' + *byte % 64;
-    }
-    Ok(scramble)
+    Ok(random_letters::<SCRAMBLE_BYTES>()?)
 }

@@ -119,7 +119,7 @@ fn own_parameters() -> CertificateParams {
 }
 
 /// Writes a file under another name, syncs it and renames it.
-fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let beside = path.with_extension("new");
     let mut file =
         std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;

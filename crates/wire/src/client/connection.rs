@@ -2,10 +2,10 @@
 
 use super::encode;
 use super::scanner::{ResponseKind, ResponseScanner, ScanError, Summary};
-use crate::auth;
+use crate::auth::{self, caching_sha2, ed25519};
 use crate::column::ColumnDefinition;
 use crate::command::com;
-use crate::constants::{NATIVE_PASSWORD, capability, charset, status};
+use crate::constants::{auth_plugin, capability, charset, status};
 use crate::cursor::Cursor;
 use crate::frame::Packet;
 use crate::handshake::{Greeting, HandshakeResponse, parse_auth_switch};
@@ -265,6 +265,7 @@ impl<S: Read + Write> Connection<S> {
                 capabilities: 0,
                 charset: 0,
                 status: 0,
+                auth_plugin: String::new(),
             },
             capabilities: 0,
             kept: HashMap::new(),
@@ -292,7 +293,7 @@ impl<S: Read + Write> Connection<S> {
             user: options.user.as_bytes(),
             auth_answer: answer,
             database: options.database.as_deref().map(str::as_bytes),
-            auth_plugin: NATIVE_PASSWORD,
+            auth_plugin: auth_plugin::NATIVE_PASSWORD.as_bytes(),
             attributes: b"",
         }
     }
@@ -318,9 +319,18 @@ impl<S: Read + Write> Connection<S> {
                     return Ok(());
                 }
                 Some(0xff) => return Err(ClientError::Server(ServerError::parse(payload)?)),
+                Some(&caching_sha2::MORE_DATA) if payload[1..] == [caching_sha2::FAST_CHECK_WENT_WELL] => {
+                    self.writer.set_sequence(self.reader.sequence());
+                }
                 _ => {
-                    let (_, scramble) = parse_auth_switch(payload)?;
-                    let answer = auth::answer(password, scramble);
+                    let (plugin, data) = parse_auth_switch(payload)?;
+                    let answer = if plugin == auth_plugin::CACHING_SHA2.as_bytes() {
+                        caching_sha2::answer(password, data)
+                    } else if plugin == auth_plugin::ED25519.as_bytes() {
+                        ed25519::answer(password, data)
+                    } else {
+                        auth::answer(password, data)
+                    };
                     self.writer.set_sequence(self.reader.sequence());
                     self.writer.packet(&answer);
                     self.send()?;

@@ -6,10 +6,19 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("back_log", unsigned(128, 0, 65535, 1)).read_only(),
     global("basedir", text("")).read_only(),
     global("bind_address", text("")).read_only().works(),
+    global("caching_sha2_password_private_key_path", text("private_key.pem")).read_only().works(),
+    global("caching_sha2_password_public_key_path", text("public_key.pem")).read_only().works(),
     global("character_sets_dir", text("")).read_only(),
     global("datadir", text("")).read_only().works(),
     global("date_format", text("%Y-%m-%d")).read_only(),
     global("datetime_format", text("%Y-%m-%d %H:%i:%s")).read_only(),
+    // The method of the greeting. MySQL's variable of this name also chooses that of new accounts.
+    global(
+        "default_authentication_plugin",
+        one_of("mysql_native_password", &["mysql_native_password", "caching_sha2_password"]),
+    )
+    .read_only()
+    .works(),
     global("have_compress", text("YES")).read_only().works(),
     global("have_crypt", text("NO")).read_only(),
     global("have_dynamic_loading", text("NO")).read_only(),

@@ -58,7 +58,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     both("max_sp_recursion_depth", unsigned(0, 0, 255, 1)),
     both("max_statement_time", double(0.0, 0.0, 31536000.0)).works(),
     both("max_tmp_tables", unsigned(32, 1, 4294967295, 1)),
-    both("max_user_connections", signed(0, -1, 2147483647)).session_read_only(),
+    both("max_user_connections", signed(0, -1, 2147483647)).works().session_read_only(),
     both("min_examined_row_limit", unsigned(0, 0, 4294967295, 1)).works(),
     both("net_buffer_length", unsigned(16384, 1024, 1048576, 1024)).works().session_read_only(),
     both("net_read_timeout", unsigned(30, 1, 31536000, 1)).works(),

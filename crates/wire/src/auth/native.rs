@@ -1,12 +1,8 @@
 //! `mysql_native_password`: the server sends 20 random bytes (the scramble); the client answers
 //! `SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password)))`; the server keeps `SHA1(SHA1(password))`.
 
+use super::{Scramble, same};
 use sha1::{Digest, Sha1};
-
-pub const SCRAMBLE_BYTES: usize = 20;
-
-/// Random bytes of one handshake. None is zero, because old clients read them as a C string.
-pub type Scramble = [u8; SCRAMBLE_BYTES];
 
 /// The hash of a password that a server stores: `SHA1(SHA1(password))`.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,9 +52,7 @@ impl PasswordHash {
         for (byte, &answered) in stage1.iter_mut().zip(&answer) {
             *byte ^= answered;
         }
-        // Compared without an early exit, so that the time taken reveals nothing about the hash.
-        let found = sha1(&[&stage1]);
-        found.iter().zip(&self.0).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+        same(&sha1(&[&stage1]), &self.0)
     }
 }
 
@@ -83,6 +77,7 @@ fn sha1(parts: &[&[u8]]) -> [u8; 20] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::auth::SCRAMBLE_BYTES;
 
     #[test]
     fn the_hash_of_a_password_is_the_published_one() {
