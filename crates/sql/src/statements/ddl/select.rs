@@ -98,7 +98,8 @@ pub(super) fn create_from_select(
             .map_err(|error| table_error(error, database, name))?;
         return Err(error);
     }
-    session.done(count, format!("Records: {count}  Duplicates: 0  Warnings: 0"), sink)
+    let warnings = session.state.warnings.count_u16();
+    session.done(count, format!("Records: {count}  Duplicates: 0  Warnings: {warnings}"), sink)
 }
 
 fn add_warnings(to: &mut Warnings, from: &Warnings) {
