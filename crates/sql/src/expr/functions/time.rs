@@ -24,7 +24,7 @@ functions! {
         arguments: "moment",
         arity: 1..=1,
         typing: nullable_date,
-        evaluate: |a| Ok(ValueRef::Date(or_null!(a.moment(0)?).date)),
+        evaluate: |a| Ok(ValueRef::Date(or_null!(a.allowed_moment(0)?).date)),
         help: "Gives the date of a date and time.",
         example: "DATE('2026-11-21 10:11:12')" => "2026-11-21",
     }
@@ -363,7 +363,7 @@ functions! {
         arguments: "number",
         arity: 1..=1,
         typing: nullable_date,
-        evaluate: |a| Ok(ValueRef::Date(Date::from_days(or_null!(a.int(0)?)))),
+        evaluate: from_days,
         help: "Gives the date of a number that TO_DAYS gave.",
         example: "FROM_DAYS(740306)" => "2026-11-21",
     }
@@ -431,10 +431,10 @@ fn sum_type(typing: &mut Typing<'_>) -> std::result::Result<Typed, SqlError> {
 }
 
 fn timestamp<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
-    let moment = or_null!(arguments.moment(0)?);
     if arguments.len() == 1 {
-        return Ok(ValueRef::DateTime(moment));
+        return Ok(ValueRef::DateTime(or_null!(arguments.allowed_moment(0)?)));
     }
+    let moment = or_null!(arguments.moment(0)?);
     let time = or_null!(span(arguments, 1)?);
     or_null!((!moment.date.is_zero()).then_some(()));
     let sum = or_null!(moment.add_micros(time.micros));
@@ -528,6 +528,15 @@ fn sec_to_time<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let micros = or_null!(seconds.truncated(6).with_scale(6)).unscaled();
     let micros = i64::try_from(micros).unwrap_or(if micros < 0 { i64::MIN / 2 } else { i64::MAX / 2 });
     Ok(ValueRef::Time(clipped(Time { micros, fsp }, arguments.context)))
+}
+
+/// The day nought is no date with NO_ZERO_DATE; the others before the year 1 are the date of nought.
+fn from_days<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let days = or_null!(arguments.int(0)?);
+    Ok(match days == 0 && arguments.context.environment.sql_mode().no_zero_date {
+        true => ValueRef::Null,
+        false => ValueRef::Date(Date::from_days(days)),
+    })
 }
 
 fn make_date<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
