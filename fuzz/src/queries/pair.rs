@@ -104,7 +104,8 @@ const PLANS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The parts of TRADITIONAL that this server does not have yet, and the others.
+/// The parts of TRADITIONAL that MariaDB applies to some uses of a value and not to others, and its other
+/// parts.
 const ZERO_DATES: &str = "NO_ZERO_DATE and NO_ZERO_IN_DATE";
 const TRADITIONAL: &str = "STRICT_TRANS_TABLES,STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,\
                            NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION";

@@ -43,7 +43,7 @@ use bumpalo::Bump;
 use std::any::Any;
 use std::cell::OnceCell;
 use std::fmt::Debug;
-use types::{Collation, ColumnType, Value, ValueRef};
+use types::{Collation, ColumnType, DateTime, Value, ValueRef};
 
 /// A bound expression.
 #[derive(Clone, PartialEq, Debug)]
@@ -393,6 +393,28 @@ pub(crate) struct SqlMode {
     /// NO_ZERO_DATE and NO_ZERO_IN_DATE.
     pub no_zero_date: bool,
     pub no_zero_in_date: bool,
+}
+
+impl From<crate::variables::SqlMode> for SqlMode {
+    fn from(mode: crate::variables::SqlMode) -> SqlMode {
+        use crate::variables::SqlMode as Modes;
+        SqlMode {
+            strict: mode.is_strict(),
+            error_for_division_by_zero: mode.contains(Modes::ERROR_FOR_DIVISION_BY_ZERO),
+            no_zero_date: mode.contains(Modes::NO_ZERO_DATE),
+            no_zero_in_date: mode.contains(Modes::NO_ZERO_IN_DATE),
+        }
+    }
+}
+
+impl SqlMode {
+    /// True for a moment that the modes take for none: all of it is nought, or its month or day is.
+    pub(crate) fn forbids(self, moment: DateTime) -> bool {
+        match moment.date.is_zero() && moment.time().micros == 0 {
+            true => self.no_zero_date,
+            false => self.no_zero_in_date && !moment.date.is_complete(),
+        }
+    }
 }
 
 impl Default for SqlMode {

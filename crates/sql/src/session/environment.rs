@@ -2,7 +2,7 @@
 
 use super::Session;
 use crate::expr::{Environment, SqlMode, VariableScope};
-use crate::variables::{Asked, SqlMode as Modes, structured};
+use crate::variables::{Asked, structured};
 use crate::{ErrorKind, SqlError};
 use std::cell::{Cell, RefCell};
 use types::Value;
@@ -196,13 +196,7 @@ impl Environment for SessionEnvironment<'_> {
     }
 
     fn sql_mode(&self) -> SqlMode {
-        let mode = self.session.variables.common.sql_mode;
-        SqlMode {
-            strict: mode.is_strict(),
-            error_for_division_by_zero: mode.contains(Modes::ERROR_FOR_DIVISION_BY_ZERO),
-            no_zero_date: mode.contains(Modes::NO_ZERO_DATE),
-            no_zero_in_date: mode.contains(Modes::NO_ZERO_IN_DATE),
-        }
+        self.session.variables.common.sql_mode.into()
     }
 
     fn cover(&self, bytes: usize) -> Result<(), SqlError> {

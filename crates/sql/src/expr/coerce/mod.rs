@@ -4,6 +4,7 @@ mod numbers;
 mod texts;
 mod times;
 
+use super::SqlMode;
 use super::evaluate::Number;
 use crate::{ErrorKind, SqlError};
 use bumpalo::Bump;
@@ -28,6 +29,15 @@ impl<'a> Coerced<'a> {
 
     fn maybe(value: ValueRef<'a>, issue: Option<CoerceIssue>) -> Coerced<'a> {
         Coerced { value, issue }
+    }
+
+    /// What becomes of `given` in a column, where NO_ZERO_DATE and NO_ZERO_IN_DATE may refuse it.
+    pub(crate) fn in_mode(self, given: &ValueRef<'_>, column: &Column, mode: SqlMode) -> Coerced<'a> {
+        let is_date = matches!(self.value, ValueRef::Date(_) | ValueRef::DateTime(_));
+        match is_date && (mode.no_zero_date || mode.no_zero_in_date) {
+            true => times::in_mode(self, given, column, mode),
+            false => self,
+        }
     }
 }
 

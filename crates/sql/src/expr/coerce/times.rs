@@ -1,9 +1,9 @@
 //! Columns of dates and times.
 
 use super::super::evaluate::{Number, shown};
-use super::{CoerceIssue, Coerced, number_of, text_of};
+use super::{CoerceIssue, Coerced, SqlMode, number_of, text_of};
 use types::temporal::{Reading, date_time_from_number, read_date_time, read_time, time_from_number};
-use types::{Date, DateTime, Decimal, Time, ValueRef};
+use types::{Column, ColumnType, Date, DateTime, Decimal, Time, ValueRef};
 
 pub(super) fn incorrect(kind: &'static str, value: &ValueRef<'_>) -> CoerceIssue {
     CoerceIssue::IncorrectTime { kind, value: shown(text_of(value).as_bytes()) }
@@ -58,7 +58,7 @@ pub(super) fn date_time<'a>(value: ValueRef<'a>, fsp: u8, is_timestamp: bool) ->
     let zero = ValueRef::DateTime(DateTime { fsp, ..DateTime::ZERO });
     let Some(reading) = moment(&value) else { return Coerced::with(zero, incorrect("datetime", &value)) };
     let moment = reading.value.with_fsp(fsp);
-    if is_timestamp && !moment.date.is_zero() {
+    if is_timestamp && moment != (DateTime { fsp, ..DateTime::ZERO }) {
         if !moment.date.is_complete() {
             return Coerced::with(zero, incorrect("datetime", &value));
         }
@@ -69,6 +69,36 @@ pub(super) fn date_time<'a>(value: ValueRef<'a>, fsp: u8, is_timestamp: bool) ->
     }
     let issue = reading.truncated.then(|| incorrect("datetime", &value));
     Coerced::maybe(ValueRef::DateTime(moment), issue)
+}
+
+/// A date of nought stays one, and is out of range for a DATE or DATETIME. One without month or day becomes a
+/// date of nought.
+pub(super) fn in_mode<'a>(
+    coerced: Coerced<'a>,
+    given: &ValueRef<'_>,
+    column: &Column,
+    mode: SqlMode,
+) -> Coerced<'a> {
+    // A time of day that a DATE leaves out counts: such a date is not of nought.
+    let Some(Reading { value: moment, .. }) = moment(given).filter(|reading| mode.forbids(reading.value))
+    else {
+        return coerced;
+    };
+    let (kind, zero) = match coerced.value {
+        ValueRef::DateTime(DateTime { fsp, .. }) => {
+            ("datetime", ValueRef::DateTime(DateTime { fsp, ..DateTime::ZERO }))
+        }
+        _ => ("date", ValueRef::Date(Date::ZERO)),
+    };
+    let is_timestamp = matches!(column.column_type, ColumnType::Timestamp { .. });
+    let issue = match coerced.issue {
+        Some(issue) if issue.is_error_when_strict() => issue,
+        _ if is_timestamp || moment != (DateTime { fsp: moment.fsp, ..DateTime::ZERO }) => {
+            incorrect(kind, given)
+        }
+        _ => out_of_range(kind, given),
+    };
+    Coerced::with(zero, issue)
 }
 
 pub(super) fn time<'a>(value: ValueRef<'a>, fsp: u8) -> Coerced<'a> {

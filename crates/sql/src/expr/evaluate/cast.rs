@@ -74,10 +74,10 @@ fn try_cast<'a>(value: &ValueRef<'a>, to: &ColumnType, context: &Context<'a>) ->
             let text = convert::to_text(value, context)?;
             ValueRef::Binary(&text[..text.len().min(bytes as usize)])
         }
-        ColumnType::Date => ValueRef::Date(convert::to_date(value, context)?),
+        ColumnType::Date => ValueRef::Date(convert::to_allowed_moment(value, context)?.date),
         ColumnType::Time { fsp } => ValueRef::Time(convert::to_time(value, context)?.with_fsp(fsp)),
         ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => {
-            ValueRef::DateTime(convert::to_date_time(value, context)?.with_fsp(fsp))
+            ValueRef::DateTime(convert::to_allowed_moment(value, context)?.with_fsp(fsp))
         }
         ColumnType::Year => ValueRef::UInt(convert::to_int(value, context)?.clamp(0, 2155) as u64),
     })

@@ -1,6 +1,6 @@
 //! Conversions of values from one kind to another, as MySQL makes them implicitly.
 
-use super::super::Context;
+use super::super::{Context, SqlMode};
 use crate::{ErrorKind, SqlError};
 use std::fmt::Write;
 use types::temporal::{date_time_from_number, read_date_time, read_time, time_from_number};
@@ -271,10 +271,21 @@ pub(crate) fn now(context: &Context<'_>, fsp: u8) -> DateTime {
 
 /// A value as a date and time. `None` for NULL, and with warning 1292 for a value that is none.
 pub(crate) fn to_date_time(value: &ValueRef<'_>, context: &Context<'_>) -> Option<DateTime> {
+    read_moment(value, SqlMode::default(), context)
+}
+
+/// As [`to_date_time`]. A moment that NO_ZERO_DATE or NO_ZERO_IN_DATE forbids is none; one that is a text or
+/// a number has the warning, too.
+pub(crate) fn to_allowed_moment(value: &ValueRef<'_>, context: &Context<'_>) -> Option<DateTime> {
+    read_moment(value, context.environment.sql_mode(), context)
+}
+
+fn read_moment(value: &ValueRef<'_>, mode: SqlMode, context: &Context<'_>) -> Option<DateTime> {
+    let allowed = |moment: DateTime| (!mode.forbids(moment)).then_some(moment);
     let reading = match *value {
         ValueRef::Null => return None,
-        ValueRef::DateTime(moment) => return Some(moment),
-        ValueRef::Date(date) => return Some(DateTime::from_date(date)),
+        ValueRef::DateTime(moment) => return allowed(moment),
+        ValueRef::Date(date) => return allowed(DateTime::from_date(date)),
         ValueRef::Time(time) => {
             return DateTime::from_date(now(context, 0).date)
                 .add_micros(time.micros)
@@ -292,10 +303,11 @@ pub(crate) fn to_date_time(value: &ValueRef<'_>, context: &Context<'_>) -> Optio
     };
     match reading {
         Some(reading) => {
-            if reading.truncated {
+            let moment = allowed(reading.value);
+            if reading.truncated || moment.is_none() {
                 warn_incorrect("datetime", value, context);
             }
-            Some(reading.value)
+            moment
         }
         None => {
             warn_incorrect("datetime", value, context);

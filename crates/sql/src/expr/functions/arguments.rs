@@ -89,6 +89,11 @@ impl<'a> Arguments<'a, '_> {
         Ok(convert::to_date_time(&self.value(index)?, self.context))
     }
 
+    /// As [`Arguments::moment`], and `None` for a moment that NO_ZERO_DATE or NO_ZERO_IN_DATE forbids.
+    pub(crate) fn allowed_moment(&self, index: usize) -> Result<Option<DateTime>> {
+        Ok(convert::to_allowed_moment(&self.value(index)?, self.context))
+    }
+
     /// `None` for NULL and for what is no time.
     #[inline]
     pub(crate) fn time(&self, index: usize) -> Result<Option<Time>> {

@@ -9,7 +9,7 @@ use crate::expr::evaluate::compare;
 use crate::expr::node::Conversion;
 use crate::expr::result_type::Typed;
 use std::cmp::Ordering;
-use types::ValueRef;
+use types::{DateTime, ValueRef};
 
 functions! {
     "Choice and Comparison Functions";
@@ -214,6 +214,15 @@ fn extreme<'a>(arguments: &Arguments<'a, '_>, wanted: Ordering) -> Result<ValueR
         if or_null!(compare(&value, &best, arguments.call.collation, arguments.context)) == wanted {
             best = value;
         }
+    }
+    let moment = match best {
+        ValueRef::Date(date) => DateTime::from_date(date),
+        ValueRef::DateTime(moment) => moment,
+        _ => return Ok(best),
+    };
+    if arguments.context.environment.sql_mode().forbids(moment) {
+        super::time::warn_of(best, "datetime", arguments);
+        return Ok(ValueRef::Null);
     }
     Ok(best)
 }

@@ -4,7 +4,7 @@ use super::arguments::{Arguments, Result};
 use super::moment_text;
 use super::time::SECOND_MICROS;
 use crate::expr::Context;
-use crate::expr::evaluate::convert::{new_text, now};
+use crate::expr::evaluate::convert::{new_text, now, to_date_time};
 use crate::expr::result_type::Typed;
 use crate::{ErrorKind, SqlError};
 use types::{DateTime, Decimal, ValueRef};
@@ -139,10 +139,19 @@ fn unix_timestamp<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     if arguments.len() == 0 {
         return Ok(ValueRef::Int(context.environment.now_micros().div_euclid(SECOND_MICROS)));
     }
-    let moment = or_null!(arguments.moment(0)?);
+    let value = arguments.value(0)?;
+    let moment = or_null!(to_date_time(&value, context));
     let zone = context.environment.time_zone_seconds() as i64 * SECOND_MICROS;
     if !moment.date.is_complete() {
-        return Ok(ValueRef::Int(0));
+        let is_moment = matches!(value, ValueRef::DateTime(_));
+        // A TIMESTAMP of nought is 0, and no other date of nought is a moment.
+        if is_moment && moment.date.is_zero() {
+            return Ok(ValueRef::Int(0));
+        }
+        if !moment.date.is_zero() && !is_moment && !matches!(value, ValueRef::Date(_)) {
+            super::time::warn_of(value, "datetime", arguments);
+        }
+        return Ok(ValueRef::Null);
     }
     let micros = moment.to_unix_micros() - zone;
     let in_range = (0..=i32::MAX as i64 * SECOND_MICROS + SECOND_MICROS - 1).contains(&micros);

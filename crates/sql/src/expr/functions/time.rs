@@ -24,7 +24,7 @@ functions! {
         arguments: "moment",
         arity: 1..=1,
         typing: nullable_date,
-        evaluate: |a| Ok(ValueRef::Date(or_null!(a.moment(0)?).date)),
+        evaluate: |a| Ok(ValueRef::Date(or_null!(a.allowed_moment(0)?).date)),
         help: "Gives the date of a date and time.",
         example: "DATE('2026-11-21 10:11:12')" => "2026-11-21",
     }
@@ -104,7 +104,7 @@ functions! {
         arguments: "moment",
         arity: 1..=1,
         typing: nullable_int,
-        evaluate: |a| int(or_null!(complete(or_null!(a.moment(0)?))).week(3, false).1 as i64),
+        evaluate: |a| int(or_null!(complete_moment(a, 0)?).date.week(3, false).1 as i64),
         help: "Gives the week of the year as ISO 8601 counts it, from 1 to 53.",
         example: "WEEKOFYEAR('2026-11-21 10:11:12')" => "47",
     }
@@ -136,7 +136,7 @@ functions! {
         arguments: "moment",
         arity: 1..=1,
         typing: nullable_int,
-        evaluate: |a| int((or_null!(complete(or_null!(a.moment(0)?))).weekday() as i64 + 1) % 7 + 1),
+        evaluate: |a| int((or_null!(complete_moment(a, 0)?).date.weekday() as i64 + 1) % 7 + 1),
         help: "Gives the day of the week, from 1 for Sunday to 7 for Saturday.",
         example: "DAYOFWEEK('2026-11-21 10:11:12')" => "7",
     }
@@ -145,7 +145,7 @@ functions! {
         arguments: "moment",
         arity: 1..=1,
         typing: nullable_int,
-        evaluate: |a| int(or_null!(complete(or_null!(a.moment(0)?))).day_of_year() as i64),
+        evaluate: |a| int(or_null!(complete_moment(a, 0)?).date.day_of_year() as i64),
         help: "Gives the day of the year, from 1 to 366.",
         example: "DAYOFYEAR('2026-11-21 10:11:12')" => "325",
     }
@@ -154,7 +154,7 @@ functions! {
         arguments: "moment",
         arity: 1..=1,
         typing: nullable_int,
-        evaluate: |a| int(or_null!(complete(or_null!(a.moment(0)?))).weekday() as i64),
+        evaluate: |a| int(or_null!(complete_moment(a, 0)?).date.weekday() as i64),
         help: "Gives the day of the week, from 0 for Monday to 6 for Sunday.",
         example: "WEEKDAY('2026-11-21 10:11:12')" => "5",
     }
@@ -164,7 +164,7 @@ functions! {
         arity: 1..=1,
         typing: |t| Ok(t.plain(9, true)),
         evaluate: |a| {
-            let weekday = or_null!(complete(or_null!(a.moment(0)?))).weekday();
+            let weekday = or_null!(complete_moment(a, 0)?).date.weekday();
             Ok(ValueRef::Text(moment_text::WEEKDAYS[weekday as usize].as_bytes()))
         },
         help: "Gives the name of the day of the week.",
@@ -259,8 +259,8 @@ functions! {
         arity: 2..=2,
         typing: nullable_int,
         evaluate: |a| {
-            let (moment, other) = (or_null!(complete_moment(a, 0)?), or_null!(complete_moment(a, 1)?));
-            int(moment.date.to_days() - other.date.to_days())
+            let (moment, other) = (complete_moment(a, 0)?, complete_moment(a, 1)?);
+            int(or_null!(moment).date.to_days() - or_null!(other).date.to_days())
         },
         help: "Gives the days from the second date to the first.",
         example: "DATEDIFF('2026-11-21', '2026-11-01')" => "20",
@@ -363,7 +363,7 @@ functions! {
         arguments: "number",
         arity: 1..=1,
         typing: nullable_date,
-        evaluate: |a| Ok(ValueRef::Date(Date::from_days(or_null!(a.int(0)?)))),
+        evaluate: from_days,
         help: "Gives the date of a number that TO_DAYS gave.",
         example: "FROM_DAYS(740306)" => "2026-11-21",
     }
@@ -431,10 +431,10 @@ fn sum_type(typing: &mut Typing<'_>) -> std::result::Result<Typed, SqlError> {
 }
 
 fn timestamp<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
-    let moment = or_null!(arguments.moment(0)?);
     if arguments.len() == 1 {
-        return Ok(ValueRef::DateTime(moment));
+        return Ok(ValueRef::DateTime(or_null!(arguments.allowed_moment(0)?)));
     }
+    let moment = or_null!(arguments.moment(0)?);
     let time = or_null!(span(arguments, 1)?);
     or_null!((!moment.date.is_zero()).then_some(()));
     let sum = or_null!(moment.add_micros(time.micros));
@@ -443,7 +443,7 @@ fn timestamp<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
 
 /// The date and the mode of WEEK and YEARWEEK; `None` for NULL.
 fn date_and_mode(arguments: &Arguments<'_, '_>) -> Result<Option<(Date, u8)>> {
-    let Some(date) = arguments.moment(0)?.and_then(complete) else { return Ok(None) };
+    let Some(DateTime { date, .. }) = complete_moment(arguments, 0)? else { return Ok(None) };
     let mode = if arguments.len() == 2 { arguments.int(1)? } else { Some(0) };
     Ok(mode.map(|mode| (date, mode.rem_euclid(8) as u8)))
 }
@@ -530,6 +530,15 @@ fn sec_to_time<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     Ok(ValueRef::Time(clipped(Time { micros, fsp }, arguments.context)))
 }
 
+/// The day nought is no date with NO_ZERO_DATE; the others before the year 1 are the date of nought.
+fn from_days<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let days = or_null!(arguments.int(0)?);
+    Ok(match days == 0 && arguments.context.environment.sql_mode().no_zero_date {
+        true => ValueRef::Null,
+        false => ValueRef::Date(Date::from_days(days)),
+    })
+}
+
 fn make_date<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let (year, day) = (or_null!(arguments.int(0)?), or_null!(arguments.int(1)?));
     if !(0..=9999).contains(&year) || day < 1 {
@@ -558,11 +567,6 @@ fn make_time<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         hour.unsigned_abs().min(1000) as i64 * 3600 * SECOND_MICROS + minute * 60 * SECOND_MICROS + micros;
     let micros = if hour < 0 { -magnitude } else { magnitude };
     Ok(ValueRef::Time(clipped(Time { micros, fsp }, arguments.context)))
-}
-
-/// A date that lies on a day of the week.
-fn complete(moment: DateTime) -> Option<Date> {
-    moment.date.is_complete().then_some(moment.date)
 }
 
 fn clipped(time: Time, context: &Context<'_>) -> Time {
@@ -647,7 +651,8 @@ const MOMENTS_FROM: f64 = 1e13;
 /// TIMESTAMPDIFF(unit, from, to).
 fn timestamp_diff<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let unit = arguments.call.unit.unwrap_or(IntervalUnit::Second);
-    let (from, to) = (or_null!(complete_moment(arguments, 1)?), or_null!(complete_moment(arguments, 2)?));
+    let from = or_null!(complete_moment(arguments, 1)?);
+    let to = or_null!(complete_moment(arguments, 2)?);
     let span = date::unit_span(unit);
     if span.months == 0 {
         return Ok(match span.micros {
@@ -679,18 +684,22 @@ fn span(arguments: &Arguments<'_, '_>, index: usize) -> Result<Option<Time>> {
     arguments.time(index)
 }
 
-/// A date with month and day, and its time; `None` and a warning for another one.
+/// A date with month and day, and its time. `None` for another one, with a warning if it is a text or a
+/// number.
 fn complete_moment(arguments: &Arguments<'_, '_>, index: usize) -> Result<Option<DateTime>> {
-    let Some(moment) = arguments.moment(index)? else { return Ok(None) };
+    let value = arguments.value(index)?;
+    let Some(moment) = convert::to_date_time(&value, arguments.context) else { return Ok(None) };
     if moment.date.is_complete() {
         return Ok(Some(moment));
     }
-    warn_of(arguments.value(index)?, "datetime", arguments);
+    if !matches!(value, ValueRef::Date(_) | ValueRef::DateTime(_)) {
+        warn_of(value, "datetime", arguments);
+    }
     Ok(None)
 }
 
 /// Warning 1292: the value is none of its kind.
-fn warn_of(value: ValueRef<'_>, kind: &str, arguments: &Arguments<'_, '_>) {
+pub(super) fn warn_of(value: ValueRef<'_>, kind: &str, arguments: &Arguments<'_, '_>) {
     let mut shown = String::new();
     push_text(value, &mut shown);
     let message = format!("Incorrect {kind} value: '{shown}'");

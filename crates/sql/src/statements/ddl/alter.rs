@@ -308,7 +308,8 @@ pub(super) fn carry_out(
             _ => {}
         }
     }
-    session.done(copied, format!("Records: {copied}  Duplicates: 0  Warnings: 0"), sink)
+    let warnings = session.state.warnings.count_u16();
+    session.done(copied, format!("Records: {copied}  Duplicates: 0  Warnings: {warnings}"), sink)
 }
 
 /// Copies all rows of a table to a new one, as OPTIMIZE TABLE does.

@@ -315,7 +315,9 @@ pub(super) fn settled_default(
     let Some(value) = literal(default) else { return Ok(default.clone()) };
     let arena = Bump::new();
     let coerced = coerce(value, column, &arena);
+    let is_allowed = coerced.clone().in_mode(&value, column, mode.into()) == coerced;
     let fits = match &coerced.issue {
+        _ if !is_allowed => false,
         None | Some(CoerceIssue::TruncatedNote) => true,
         Some(_) => !mode.is_strict() && !matches!(coerced.issue, Some(CoerceIssue::Incorrect { .. })),
     };

@@ -1,15 +1,16 @@
 //! Copies the rows of one table into another that has different columns.
 
+use crate::definition::ColumnDefault;
 use crate::definition::defaults::{column_default, implicit_default};
 use crate::definition::metadata::TableMetadata;
-use crate::expr::{CoerceIssue, Coerced, coerce};
+use crate::expr::{CoerceIssue, Coerced, SqlMode, coerce};
 use crate::statements::dml::{note_issue, write_error};
 use crate::{Session, SqlError};
 use base::IndexId;
 use bumpalo::Bump;
 use engine::{Direction, KeyList, KeyRange, Table};
 use std::ops::Bound;
-use types::{Value, ValueRef};
+use types::{Column, ColumnType, Value, ValueRef};
 
 /// How many rows are passed to the engine at once.
 const ROWS_A_BATCH: usize = 1000;
@@ -33,6 +34,7 @@ pub(super) fn copy_rows(
             column_default(column, extras, &clock).unwrap_or_else(|| implicit_default(column))
         })
         .collect();
+    let mode: SqlMode = session.variables.common.sql_mode.into();
     // If the columns and their order are the same, row images are copied unchanged.
     let same = old.columns == new.columns
         && sources.iter().enumerate().all(|(position, source)| *source == Some(position));
@@ -73,12 +75,19 @@ pub(super) fn copy_rows(
                 Some(source) if old.columns[*source].column_type == column.column_type => view.get(*source),
                 Some(source) if view.is_null(*source) => ValueRef::Null,
                 Some(source) => {
-                    let coerced = coerce(view.get(*source), column, &arena);
+                    let value = view.get(*source);
+                    let coerced = coerce(value, column, &arena).in_mode(&value, column, mode);
                     note_issue(session, &coerced, &new, &column.name, count)?;
                     coerced.value
                 }
                 None if new.auto_increment == Some(position) => {
                     ValueRef::Int(to.reserve_auto_increment(1)? as i64)
+                }
+                None if metadata.columns[position].default == ColumnDefault::Unset => {
+                    let value = defaults[position].as_ref();
+                    check_implicit(&value, column, mode, &arena)
+                        .map_err(|issue| issue.to_error_in(&new.database, &new.name, &column.name, count))?;
+                    value
                 }
                 None => defaults[position].as_ref(),
             };
@@ -98,4 +107,18 @@ pub(super) fn copy_rows(
     }
     write.commit()?;
     Ok(count)
+}
+
+/// NO_ZERO_DATE refuses a date of nought for rows that are there, in strict mode and without it. A TIMESTAMP
+/// may be nought.
+fn check_implicit(
+    value: &ValueRef<'_>,
+    column: &Column,
+    mode: SqlMode,
+    arena: &Bump,
+) -> Result<(), CoerceIssue> {
+    if column.nullable || matches!(column.column_type, ColumnType::Timestamp { .. }) {
+        return Ok(());
+    }
+    coerce(*value, column, arena).in_mode(value, column, mode).issue.map_or(Ok(()), Err)
 }

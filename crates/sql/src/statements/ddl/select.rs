@@ -98,7 +98,8 @@ pub(super) fn create_from_select(
             .map_err(|error| table_error(error, database, name))?;
         return Err(error);
     }
-    session.done(count, format!("Records: {count}  Duplicates: 0  Warnings: 0"), sink)
+    let warnings = session.state.warnings.count_u16();
+    session.done(count, format!("Records: {count}  Duplicates: 0  Warnings: {warnings}"), sink)
 }
 
 fn add_warnings(to: &mut Warnings, from: &Warnings) {
@@ -165,9 +166,10 @@ fn fill(
         read_row(row, &mut given)?;
         let mut values: Vec<ValueRef<'_>> = defaults.iter().map(Value::as_ref).collect();
         for (value, position) in given.iter().zip(target) {
-            let coerced = crate::expr::coerce(*value, &def.columns[*position], &arena);
-            let column = &def.columns[*position].name;
-            let noted = crate::statements::dml::note_issue(session, &coerced, &def, column, number);
+            let column = &def.columns[*position];
+            let mode = session.variables.common.sql_mode.into();
+            let coerced = crate::expr::coerce(*value, column, &arena).in_mode(value, column, mode);
+            let noted = crate::statements::dml::note_issue(session, &coerced, &def, &column.name, number);
             if let Err(error) = noted {
                 // If one of the rows before this one collides, that error comes first.
                 insert(&mut images)?;

@@ -284,7 +284,13 @@ impl<'a> Assigning<'a> {
             if value.is_null() && !described.nullable && strictness.refuses_null && !strictness.ignore {
                 return Err(CoerceIssue::Null.to_error(&described.name, number));
             }
-            let coerced = coerce(value, described, context.arena);
+            let mut coerced = coerce(value, described, context.arena);
+            // What a column has, it may keep.
+            let is_itself =
+                matches!(right, Right::Value(compiled) if compiled.as_column() == Some((0, *column)));
+            if !is_itself {
+                coerced = coerced.in_mode(&value, described, context.environment.sql_mode());
+            }
             if let Some(issue) = &coerced.issue {
                 let def = &*target.def;
                 let refuse = strictness.strict && issue.is_error_when_strict();

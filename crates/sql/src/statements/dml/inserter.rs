@@ -304,7 +304,8 @@ impl Inserter {
             (_, None) => value,
             (value, Some((_, decimals))) => round(value, decimals),
         };
-        let coerced = coerce(value, column, arena);
+        let mode = session.variables.common.sql_mode.into();
+        let coerced = coerce(value, column, arena).in_mode(&value, column, mode);
         if coerced.issue.is_some() {
             self.issue(session, &coerced, &column.name)?;
         }
