@@ -1,6 +1,7 @@
 //! One connection: its thread, from the greeting to the end.
 
 mod authenticate;
+mod bulk;
 mod cells;
 mod client_file;
 mod columns;

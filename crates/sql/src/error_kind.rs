@@ -199,6 +199,7 @@ kinds! {
     ConnectionKilled: 1927, "70100";
     StatementTimeout: 1969, "70100";
     TooManyPreparedParameters: 1970, "42000";
+    InvalidDefaultParameter: 4032, "HY000";
     VariableIgnored: 4081, "HY000";
     UserIsBlocked: 4150, "HY000";
     CommandNotAllowed: 4166, "HY000";

@@ -27,6 +27,8 @@ pub mod capability {
     pub const SESSION_TRACK: u64 = 1 << 23;
     /// There are no EOF packets: result sets end with an OK packet whose first byte is 0xfe.
     pub const DEPRECATE_EOF: u64 = 1 << 24;
+    /// COM_STMT_BULK_EXECUTE: a statement runs with many rows of parameters.
+    pub const STMT_BULK_OPERATIONS: u64 = 1 << 34;
     /// The first packet of a result set says whether column definitions follow. They may be left out for a
     /// prepared statement if the client has them already.
     pub const CACHE_METADATA: u64 = 1 << 36;
@@ -49,6 +51,7 @@ pub mod capability {
         | CONNECT_ATTRS
         | PLUGIN_AUTH_LENENC
         | DEPRECATE_EOF
+        | STMT_BULK_OPERATIONS
         | CACHE_METADATA;
 
     /// What our client asks for by default.

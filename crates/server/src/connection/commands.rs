@@ -18,7 +18,7 @@ use wire::{Command, CommandKind, PacketWriter, WireValue, params};
 
 /// Whether a command may have changed the session's variables or its default database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum After {
+pub(super) enum After {
     Unchanged,
     MayHaveChanged,
 }
@@ -81,6 +81,9 @@ impl<'s> Connection<'s> {
             Command::StmtExecute { statement, flags, params } => {
                 let opens_cursor = flags & CURSOR_READ_ONLY != 0;
                 runner.execute(shared, output, statement, opens_cursor, params)?
+            }
+            Command::StmtBulkExecute { statement, flags, params } => {
+                runner.execute_bulk(shared, output, statement, flags, params)?
             }
             Command::StmtPrepare(text) => runner.prepare(output, text),
             Command::Quit => return Err(End::Quit),
@@ -413,7 +416,7 @@ impl Runner {
     }
 }
 
-fn form(capabilities: u64, session: &Session, settings: &Settings, encoding: Encoding) -> Form {
+pub(super) fn form(capabilities: u64, session: &Session, settings: &Settings, encoding: Encoding) -> Form {
     Form {
         encoding,
         deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
@@ -429,7 +432,7 @@ fn form(capabilities: u64, session: &Session, settings: &Settings, encoding: Enc
 }
 
 /// Logs the errors that the operator must know about, not only the client that got them.
-fn note_storage_error(shared: &Shared, result: &Result<(), SqlError>) {
+pub(super) fn note_storage_error(shared: &Shared, result: &Result<(), SqlError>) {
     /// Disk full, I/O errors, damaged pages, internal errors, and changes refused after one of these.
     const CODES: [u16; 5] = [1021, 1030, 1034, 1105, 1290];
     if let Err(error) = result
@@ -439,6 +442,6 @@ fn note_storage_error(shared: &Shared, result: &Result<(), SqlError>) {
     }
 }
 
-fn write_error(writer: &mut PacketWriter, error: &SqlError) {
+pub(super) fn write_error(writer: &mut PacketWriter, error: &SqlError) {
     response::error(writer, error.code(), Some(error.sqlstate()), &error.message);
 }

@@ -2,6 +2,7 @@
 //!
 //! The layers above run the session's statements: [`crate::statements`] and [`crate::dispatch`].
 
+pub(crate) mod bulk;
 pub(crate) mod environment;
 mod figures;
 mod instance;
@@ -17,6 +18,8 @@ mod timer;
 pub(crate) mod transaction;
 mod user_variables;
 
+use bulk::Bulk;
+pub use bulk::{BulkParam, ParameterRows};
 pub use figures::{StatementFigures, with_values};
 pub use instance::Instance;
 pub use kept_rows::{KeptRows, RowKeeper};
@@ -95,6 +98,9 @@ pub struct Session {
     /// The tables that INSERT and similar statements used last.
     pub(crate) targets: target::Targets,
     pub(crate) prepared: PreparedStatements,
+
+    /// The totals of a statement that runs with several rows of parameters, while one of its rows runs.
+    pub(crate) bulk: Option<Bulk>,
 
     // `transaction` and `locked`: the locks and changes of the session, and what other sessions see of them.
     /// The session's half in the engine. A statement takes it out while it reads or changes tables.
@@ -212,6 +218,7 @@ impl Session {
             cache: Some(Box::default()),
             targets: target::Targets::default(),
             prepared: PreparedStatements::default(),
+            bulk: None,
             engine: Some(engine),
             locked: Locked::default(),
             writing,
