@@ -3,6 +3,7 @@
 mod authenticate;
 mod bulk;
 mod cells;
+mod changes;
 mod client_file;
 mod columns;
 mod commands;
@@ -15,6 +16,7 @@ use crate::registry::Entry;
 use crate::shared::Shared;
 use base::phases::{self, Phase};
 use base::sync::Arc;
+use changes::Changes;
 use sql::host::ConnectionCount;
 use sql::{ErrorKind, Session, SqlError};
 use statements::Statements;
@@ -86,6 +88,8 @@ pub(crate) struct Output {
     writer: PacketWriter,
     /// The capabilities that both sides have.
     capabilities: u64,
+    /// What the client is still to be told of.
+    changes: Changes,
 }
 
 /// A connection past its handshake.
@@ -138,7 +142,7 @@ pub(crate) fn run(shared: &Arc<Shared>, entry: Arc<Entry>) {
 fn serve(shared: &Shared, entry: Arc<Entry>) {
     let mut channel = Channel {
         reader: PacketReader::new(HANDSHAKE_BYTES_MAX),
-        output: Output { entry, writer: PacketWriter::new(), capabilities: 0 },
+        output: Output { entry, writer: PacketWriter::new(), capabilities: 0, changes: Changes::default() },
         idle_timeout: Duration::from_secs(10),
         read_timeout: Duration::from_secs(30),
         deadline: None,

@@ -33,7 +33,7 @@ pub mod capability {
     /// prepared statement if the client has them already.
     pub const CACHE_METADATA: u64 = 1 << 36;
 
-    /// What our server offers, and SSL where it has a certificate. It has no session tracking.
+    /// What our server offers, and SSL where it has a certificate.
     pub const SERVER: u64 = FOUND_ROWS
         | LONG_FLAG
         | CONNECT_WITH_DB
@@ -50,6 +50,7 @@ pub mod capability {
         | PLUGIN_AUTH
         | CONNECT_ATTRS
         | PLUGIN_AUTH_LENENC
+        | SESSION_TRACK
         | DEPRECATE_EOF
         | STMT_BULK_OPERATIONS
         | CACHE_METADATA;
@@ -74,6 +75,8 @@ pub mod status {
     pub const MORE_RESULTS: u16 = 8;
     /// The statement has an open cursor, and its rows are to be fetched.
     pub const CURSOR_EXISTS: u16 = 64;
+    /// An OK packet tells of changes to the session.
+    pub const SESSION_STATE_CHANGED: u16 = 1 << 14;
     /// The cursor had no more rows, and is closed.
     pub const LAST_ROW_SENT: u16 = 128;
 }

@@ -25,6 +25,7 @@ mod phases;
 mod prepared;
 mod prepared_definitions;
 mod rolled_back_behind;
+mod session_tracking;
 mod sql_equality;
 mod stress;
 mod sysbench;

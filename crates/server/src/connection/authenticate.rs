@@ -1,6 +1,6 @@
 //! From the greeting to a session.
 
-use super::{Channel, End};
+use super::{Channel, End, Output};
 use crate::accounts::{Credentials, Trust};
 use crate::shared::Shared;
 use crate::tls::cipher_name;
@@ -226,11 +226,21 @@ fn authenticate(
 
 fn enter_database(channel: &mut Channel, admitted: Admitted, claim: &Claim) -> Result<Session, End> {
     let Admitted { mut session, proof, .. } = admitted;
+    session.set_tracks_changes(channel.output.capabilities & capability::SESSION_TRACK != 0);
     if let Some(database) = &claim.database {
         session.use_database(database).map_err(End::Refused)?;
     }
-    let fields = OkFields { status: session.status_flags(), info: &proof, ..OkFields::default() };
-    response::ok(&mut channel.output.writer, OkHeader::Statement, &fields);
+    let Output { writer, changes, .. } = &mut channel.output;
+    changes.clear();
+    changes.add(&mut session);
+    let fields = OkFields {
+        status: session.status_flags(),
+        info: &proof,
+        changes: changes.encoded(),
+        ..OkFields::default()
+    };
+    response::ok(writer, OkHeader::Statement, &fields);
+    changes.clear();
     channel.flush()?;
     if channel.output.capabilities & capability::COMPRESS != 0 {
         channel.output.entry.stream.compress();

@@ -40,7 +40,7 @@ impl Runner {
         encoded: &[u8],
     ) -> Result<After, End> {
         let Runner { session, interrupt, statements, scratch, settings } = self;
-        let Output { writer, entry, capabilities } = output;
+        let Output { writer, entry, capabilities, changes } = output;
         let id = statements.number(id);
         let statement = match statements.get(id, "mysqld_stmt_bulk_execute") {
             Ok(statement) => statement,
@@ -73,10 +73,10 @@ impl Runner {
             false => rows,
         };
         let form = form(*capabilities, session, settings, Encoding::Binary);
-        let mut sink = WireSink::new(writer, entry, interrupt, scratch, form);
+        let mut sink = WireSink::new(writer, entry, interrupt, scratch, changes, form);
         let result = session.execute_bulk(id, &mut PacketRows(rows), &mut sink);
         note_storage_error(shared, &result);
-        sink.finish(result, session.status_flags())?;
+        sink.finish(result, session)?;
         Ok(After::MayHaveChanged)
     }
 }

@@ -15,6 +15,7 @@ mod long_readers;
 mod malformed;
 mod packets;
 mod row_locks;
+mod session_tracking;
 mod sessions;
 mod support;
 mod tls;

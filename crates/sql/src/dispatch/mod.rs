@@ -157,7 +157,7 @@ impl Session {
         while let Some(statement) = next {
             self.run_statement_text(&parse::unwrap_comments(statement, self.lexical()), sink)?;
             // The statement may have changed how the next one is read, and what the client is told.
-            sink.status(self.status_flags());
+            sink.status(self.status_flags(), self.take_changes());
             self.renew_limit()?;
             next = parse::take_statement(&mut rest, self.lexical());
         }
