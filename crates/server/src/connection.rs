@@ -7,6 +7,7 @@ mod changes;
 mod client_file;
 mod columns;
 mod commands;
+mod proxied;
 mod settings;
 mod sink;
 mod slow;
@@ -155,7 +156,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
             shared.counters.add(ConnectionCount::AbortedConnects, 1);
             match &end {
                 End::Refused(error) | End::Closed(error) => {
-                    let from = &channel.output.entry.host;
+                    let from = &channel.output.entry.host();
                     shared.log.refusal(&format!("connection {id} from {from} was refused: {error}"));
                 }
                 // Programs that check whether a server is there connect and close.
@@ -196,13 +197,8 @@ impl Channel {
                 Ok(None) => {}
                 Err(end) => break Err(end),
             }
-            if let Some(deadline) = self.deadline {
-                // One time for all of the handshake: a byte now and then does not prolong it.
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    break Err(End::Closed(read_timeout()));
-                }
-                self.output.entry.stream.set_read_timeout(left)?;
+            if self.deadline.is_some() {
+                self.hurry()?;
             } else if !hurried && self.reader.has_partial() {
                 hurried = true;
                 self.output.entry.stream.set_read_timeout(self.read_timeout)?;
@@ -215,6 +211,17 @@ impl Channel {
             self.output.entry.stream.set_read_timeout(self.idle_timeout)?;
         }
         result
+    }
+
+    /// Lets the next reading wait until the handshake's deadline, if there is one. There is one time for all
+    /// of the handshake: a byte now and then does not prolong it.
+    fn hurry(&mut self) -> Result<(), End> {
+        let Some(deadline) = self.deadline else { return Ok(()) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(End::Closed(read_timeout()));
+        }
+        Ok(self.output.entry.stream.set_read_timeout(left)?)
     }
 
     fn whole_packet(&mut self) -> Result<Option<Packet>, End> {

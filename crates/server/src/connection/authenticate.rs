@@ -1,6 +1,6 @@
 //! From the greeting to a session.
 
-use super::{Channel, End, Output};
+use super::{Channel, End, Output, proxied};
 use crate::accounts::{Credentials, Trust};
 use crate::shared::Shared;
 use crate::tls::cipher_name;
@@ -55,6 +55,7 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
     channel.output.writer.finish();
     channel.flush()?;
     channel.reader.set_sequence(1);
+    proxied::read_header(&values.text("proxy_protocol_networks"), channel)?;
 
     let mut packet = channel.packet()?;
     if is_tls_request(channel.reader.payload(&packet)) {
@@ -171,17 +172,17 @@ fn authenticate(
             answer = channel.reader.payload(&packet).to_vec();
             channel.answer();
         }
-        let peer = channel.output.entry.stream.peer_uid();
+        let peer = channel.output.entry.peer_uid();
         let shown = Credentials {
             user: &claim.user,
-            host: &channel.output.entry.host,
+            host: channel.output.entry.host(),
             scramble,
             answer: &answer,
             trust: shared.trusted_peers.trust(peer),
             errors_max: shared.instance.globals().values().unsigned("max_password_errors"),
         };
         let wants_tls = shared.instance.globals().values().boolean("require_secure_transport");
-        let checked = match wants_tls && !channel.output.entry.stream.is_secure() {
+        let checked = match wants_tls && !channel.output.entry.is_secure() {
             true => Err(shown.denied()),
             false => accounts.check(&shown),
         };
@@ -196,7 +197,7 @@ fn authenticate(
             }
         };
     }
-    let peer = channel.output.entry.stream.peer_uid();
+    let peer = channel.output.entry.peer_uid();
     let reserve = usize::from(shared.trusted_peers.trust(peer) != Trust::No);
     let connections_max = shared.instance.globals().values().unsigned("max_connections") as usize;
     if !shared.registry.admit(channel.output.entry.id, connections_max + reserve) {
@@ -208,7 +209,7 @@ fn authenticate(
         shared.instance.clone(),
         channel.output.entry.id,
         &claim.user,
-        &channel.output.entry.host,
+        channel.output.entry.host(),
     );
     session.set_handshake(claim.charset, channel.interactive);
     session.set_counts_found_rows(channel.output.capabilities & capability::FOUND_ROWS != 0);

@@ -14,6 +14,7 @@ mod limits;
 mod long_readers;
 mod malformed;
 mod packets;
+mod proxies;
 mod row_locks;
 mod session_tracking;
 mod sessions;

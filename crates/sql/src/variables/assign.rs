@@ -274,6 +274,13 @@ fn checked_text(definition: &Definition, text: &str) -> Result<Setting, SqlError
             )),
         },
         "session_track_system_variables" => Ok(Setting::Text(tracked_list(text)?.into())),
+        "proxy_protocol_networks" => match super::Networks::parse(text) {
+            Ok(_) => Ok(Setting::Text(text.into())),
+            Err(near) => Err(SqlError::new(
+                ErrorKind::Syntax,
+                format!("Error parsing proxy_protocol_networks parameter, near '{near}'"),
+            )),
+        },
         "lc_messages" | "lc_time_names" => {
             if text.eq_ignore_ascii_case("en_US") {
                 Ok(Setting::Text("en_US".into()))
