@@ -1,10 +1,13 @@
 //! One connection: its thread, from the greeting to the end.
 
 mod authenticate;
+mod bulk;
 mod cells;
+mod changes;
 mod client_file;
 mod columns;
 mod commands;
+mod proxied;
 mod settings;
 mod sink;
 mod slow;
@@ -16,6 +19,7 @@ use crate::registry::Entry;
 use crate::shared::Shared;
 use base::phases::{self, Phase};
 use base::sync::Arc;
+use changes::Changes;
 use sql::host::ConnectionCount;
 use sql::{ErrorKind, Session, SqlError};
 use statements::Statements;
@@ -89,6 +93,8 @@ pub(crate) struct Output {
     writer: PacketWriter,
     /// The capabilities that both sides have.
     capabilities: u64,
+    /// What the client is still to be told of.
+    changes: Changes,
 }
 
 /// A connection past its handshake.
@@ -141,7 +147,7 @@ pub(crate) fn run(shared: &Arc<Shared>, entry: Arc<Entry>) {
 fn serve(shared: &Shared, entry: Arc<Entry>) {
     let mut channel = Channel {
         reader: PacketReader::new(HANDSHAKE_BYTES_MAX),
-        output: Output { entry, writer: PacketWriter::new(), capabilities: 0 },
+        output: Output { entry, writer: PacketWriter::new(), capabilities: 0, changes: Changes::default() },
         idle_timeout: Duration::from_secs(10),
         read_timeout: Duration::from_secs(30),
         deadline: None,
@@ -155,7 +161,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
             shared.counters.add(ConnectionCount::AbortedConnects, 1);
             match &end {
                 End::Refused(error) | End::Closed(error) => {
-                    let from = &channel.output.entry.host;
+                    let from = &channel.output.entry.host();
                     shared.log.refusal(&format!("connection {id} from {from} was refused: {error}"));
                 }
                 // Programs that check whether a server is there connect and close.
@@ -196,13 +202,8 @@ impl Channel {
                 Ok(None) => {}
                 Err(end) => break Err(end),
             }
-            if let Some(deadline) = self.deadline {
-                // One time for all of the handshake: a byte now and then does not prolong it.
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    break Err(End::Closed(read_timeout()));
-                }
-                self.output.entry.stream.set_read_timeout(left)?;
+            if self.deadline.is_some() {
+                self.hurry()?;
             } else if !hurried && self.reader.has_partial() {
                 hurried = true;
                 self.output.entry.stream.set_read_timeout(self.read_timeout)?;
@@ -215,6 +216,17 @@ impl Channel {
             self.output.entry.stream.set_read_timeout(self.idle_timeout)?;
         }
         result
+    }
+
+    /// Lets the next reading wait until the handshake's deadline, if there is one. There is one time for all
+    /// of the handshake: a byte now and then does not prolong it.
+    fn hurry(&mut self) -> Result<(), End> {
+        let Some(deadline) = self.deadline else { return Ok(()) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(End::Closed(read_timeout()));
+        }
+        Ok(self.output.entry.stream.set_read_timeout(left)?)
     }
 
     fn whole_packet(&mut self) -> Result<Option<Packet>, End> {

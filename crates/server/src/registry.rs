@@ -6,7 +6,7 @@ pub(crate) use times::CommandTimes;
 
 use crate::stream::Stream;
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use base::sync::{Arc, CachePadded, Condvar, Mutex};
+use base::sync::{Arc, CachePadded, Condvar, Mutex, OnceLock};
 use sql::host::{Interrupt, Kill, Process};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +47,10 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub id: u64,
-    pub host: String,
+    /// The other end of the socket.
+    peer: String,
+    /// The client, if the other end is a proxy and has told where its client is.
+    proxied: OnceLock<String>,
     pub stream: Stream,
     /// The moment from which times are counted.
     epoch: Instant,
@@ -105,7 +108,8 @@ impl Registry {
         open.id_last += 1;
         let entry = Arc::new(Entry {
             id: open.id_last,
-            host,
+            peer: host,
+            proxied: OnceLock::new(),
             stream,
             epoch: Instant::now(),
             activity: CachePadded::default(),
@@ -173,6 +177,35 @@ impl Registry {
 }
 
 impl Entry {
+    /// Where the client is: an address, or `localhost`.
+    pub(crate) fn host(&self) -> &str {
+        self.proxied.get().unwrap_or(&self.peer)
+    }
+
+    /// The other end of the socket, which may be a proxy.
+    pub(crate) fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// A proxy has told where its client is.
+    pub(crate) fn set_proxied(&self, host: String) {
+        // There is one header a connection.
+        let _ = self.proxied.set(host);
+    }
+
+    /// The user at the other end of a unix socket, unless it speaks for somebody else.
+    pub(crate) fn peer_uid(&self) -> Option<u32> {
+        if self.proxied.get().is_some() { None } else { self.stream.peer_uid() }
+    }
+
+    /// True if nobody can listen. What is between a proxy and its client is not known.
+    pub(crate) fn is_secure(&self) -> bool {
+        match self.proxied.get() {
+            Some(_) => self.stream.encrypted().is_some(),
+            None => self.stream.is_secure(),
+        }
+    }
+
     /// The handshake is over: notes the user, and the interrupt that KILL raises.
     pub(crate) fn authenticated(&self, user: &str, interrupt: Arc<Interrupt>) {
         let mut details = self.details.lock();
@@ -275,7 +308,7 @@ impl Entry {
             } else {
                 details.user.clone()
             },
-            host: self.host.clone(),
+            host: self.host().to_owned(),
             database: details.database.as_deref().map(str::to_string),
             command: match command {
                 _ if details.killed => "Killed",

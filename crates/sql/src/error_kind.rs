@@ -225,6 +225,7 @@ kinds! {
     UserDoesNotExist: 1974, "HY000";
     RoleExists: 1975, "HY000";
     RoleDoesNotExist: 1976, "HY000";
+    InvalidDefaultParameter: 4032, "HY000";
     VariableIgnored: 4081, "HY000";
     UserIsBlocked: 4150, "HY000";
     AccountLocked: 4151, "HY000";

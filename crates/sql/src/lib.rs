@@ -30,8 +30,10 @@ mod warning;
 
 pub use dispatch::Fields;
 pub use error::{ErrorKind, SqlError};
-pub use result::{ColumnMeta, Completion, FileParts, ResultSink};
-pub use session::{Instance, KeptRows, Prepared, RowKeeper, Session, StatementFigures, with_values};
+pub use result::{Change, ColumnMeta, Completion, FileParts, ResultSink};
+pub use session::{
+    BulkParam, Instance, KeptRows, ParameterRows, Prepared, RowKeeper, Session, StatementFigures, with_values,
+};
 pub use statements::admin::accounts::open_accounts;
 /// For the fuzz targets, which feed it any bytes.
 pub use text::parse;

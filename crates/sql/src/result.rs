@@ -3,6 +3,17 @@
 use crate::SqlError;
 use types::{Collation, ColumnType, ValueRef};
 
+/// A change of the session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// A system variable was set, perhaps to the value that it had.
+    Variable { name: &'static str, value: String },
+    /// The default database; empty for none.
+    Schema(String),
+    /// Anything that another session would not have: variables, prepared statements, the default database.
+    State,
+}
+
 /// One column of a result set, as the protocol describes it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ColumnMeta {
@@ -73,9 +84,10 @@ pub trait ResultSink {
         let _ = name;
         Ok(None)
     }
-    /// Called between the statements of a text of several: the session's flags, as answers carry them.
-    fn status(&mut self, flags: u16) {
-        let _ = flags;
+    /// Called behind each statement of a text: the session's flags, as answers carry them, and what has
+    /// changed in the session.
+    fn status(&mut self, flags: u16, changes: Vec<Change>) {
+        let _ = (flags, changes);
     }
     /// True between `columns` and `end`: the statement cannot be begun anew.
     fn is_in_rows(&self) -> bool {

@@ -72,6 +72,15 @@ impl Warnings {
         self.push(Level::Error, error.kind, error.message.clone());
     }
 
+    /// Moves the warnings of another list behind those of this one.
+    pub(crate) fn append(&mut self, other: &mut Warnings) {
+        self.count += other.count;
+        self.errors += other.errors;
+        let room = self.kept_max.saturating_sub(self.list.len());
+        self.list.extend(other.list.drain(..).take(room));
+        other.clear();
+    }
+
     pub fn clear(&mut self) {
         self.list.clear();
         self.count = 0;

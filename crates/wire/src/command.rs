@@ -127,6 +127,9 @@ pub const LAST_PREPARED: u32 = u32::MAX;
 /// The flag of COM_STMT_EXECUTE that asks for a cursor.
 pub const CURSOR_READ_ONLY: u8 = 1;
 
+/// The flag of COM_STMT_BULK_EXECUTE that says that the parameters' types come first.
+pub const BULK_HAS_TYPES: u16 = 128;
+
 commands! {
     /// What a connection does between two commands. A client that sends this byte is told that it is unknown.
     Sleep => {
@@ -346,5 +349,22 @@ commands! {
         counter: None,
         answer: Packets,
         parse: |_rest| Command::ResetConnection,
+    }
+    /// Runs a prepared statement with many rows of parameters, which are still encoded: see
+    /// [`crate::params::BulkRows`].
+    StmtBulkExecute {
+        statement: u32,
+        flags: u16,
+        params: &'a [u8],
+    } => {
+        code: 0xfa STMT_BULK_EXECUTE,
+        process_list: "Bulk_execute",
+        counter: Some("Com_stmt_execute"),
+        answer: Packets,
+        parse: |rest| {
+            let statement = rest.u32("statement id")?;
+            let flags = rest.u16("flags")?;
+            Command::StmtBulkExecute { statement, flags, params: rest.rest() }
+        },
     }
 }

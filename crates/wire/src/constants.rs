@@ -27,11 +27,13 @@ pub mod capability {
     pub const SESSION_TRACK: u64 = 1 << 23;
     /// There are no EOF packets: result sets end with an OK packet whose first byte is 0xfe.
     pub const DEPRECATE_EOF: u64 = 1 << 24;
+    /// COM_STMT_BULK_EXECUTE: a statement runs with many rows of parameters.
+    pub const STMT_BULK_OPERATIONS: u64 = 1 << 34;
     /// The first packet of a result set says whether column definitions follow. They may be left out for a
     /// prepared statement if the client has them already.
     pub const CACHE_METADATA: u64 = 1 << 36;
 
-    /// What our server offers, and SSL where it has a certificate. It has no session tracking.
+    /// What our server offers, and SSL where it has a certificate.
     pub const SERVER: u64 = FOUND_ROWS
         | LONG_FLAG
         | CONNECT_WITH_DB
@@ -48,7 +50,9 @@ pub mod capability {
         | PLUGIN_AUTH
         | CONNECT_ATTRS
         | PLUGIN_AUTH_LENENC
+        | SESSION_TRACK
         | DEPRECATE_EOF
+        | STMT_BULK_OPERATIONS
         | CACHE_METADATA;
 
     /// What our client asks for by default.
@@ -71,6 +75,8 @@ pub mod status {
     pub const MORE_RESULTS: u16 = 8;
     /// The statement has an open cursor, and its rows are to be fetched.
     pub const CURSOR_EXISTS: u16 = 64;
+    /// An OK packet tells of changes to the session.
+    pub const SESSION_STATE_CHANGED: u16 = 1 << 14;
     /// The cursor had no more rows, and is closed.
     pub const LAST_ROW_SENT: u16 = 128;
 }

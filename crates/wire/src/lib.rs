@@ -8,6 +8,7 @@
 //! | [`frame`] | packets in and out of byte buffers, split and joined at 16 MB | the same |
 //! | [`handshake`] | writes [`Greeting`](handshake::Greeting), reads
 //! [`HandshakeResponse`](handshake::HandshakeResponse) | the reverse |
+//! | [`proxy`] | reads the header of a proxy | |
 //! | [`auth`] | checks what clients answer, method by method | answers |
 //! | [`command`] | reads `COM_*` | writes them |
 //! | [`params`] | reads the parameters of `COM_STMT_EXECUTE` | writes them |
@@ -28,6 +29,7 @@ pub mod error;
 pub mod frame;
 pub mod handshake;
 pub mod params;
+pub mod proxy;
 pub mod put;
 pub mod response;
 pub mod row;

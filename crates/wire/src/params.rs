@@ -2,10 +2,11 @@
 //! values. Types are sent with the first execution and hold for the next ones. Values that were sent ahead by
 //! COM_STMT_SEND_LONG_DATA are absent here.
 
-use crate::Malformed;
 use crate::constants::kind;
 use crate::cursor::Cursor;
 use crate::value::{WireType, WireValue};
+use crate::{Malformed, put};
+use std::borrow::Cow;
 
 /// Reads the parameters of a statement that takes `count` of them.
 ///
@@ -29,11 +30,7 @@ pub fn read<'a>(
     match cursor.u8("new parameters flag")? {
         0 => {}
         1 => {
-            let new = cursor.bytes(count * 2, "types of parameters")?;
-            types.clear();
-            types.extend(
-                new.chunks_exact(2).map(|pair| WireType { kind: pair[0], unsigned: pair[1] & 0x80 != 0 }),
-            );
+            cursor = Cursor::new(read_types(cursor.rest(), count, types)?);
         }
         _ => return Err(Malformed::new("new parameters flag")),
     }
@@ -62,6 +59,118 @@ pub fn read<'a>(
         }
     }
     Ok(())
+}
+
+/// A parameter of COM_STMT_BULK_EXECUTE. Its first byte says which of these it is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum BulkValue<'a> {
+    Value(WireValue<'a>),
+    /// The default of the column that the parameter stands for.
+    Default,
+    /// Nothing: the column stays as it is.
+    Ignore,
+}
+
+/// The rows of parameters of COM_STMT_BULK_EXECUTE: in each one, a byte a parameter that says whether a value
+/// follows, and the value.
+#[derive(Clone, Debug)]
+pub struct BulkRows<'a> {
+    all: Cursor<'a>,
+    left: Cursor<'a>,
+    types: &'a [WireType],
+}
+
+impl<'a> BulkRows<'a> {
+    /// Rows of parameters of these types. All of them are read once here, so that [`BulkRows::next_row`]
+    /// finds nothing that is malformed.
+    ///
+    /// # Errors
+    /// The packet has no row, or a part of one; a parameter has an unknown type or an unknown first byte.
+    pub fn new(encoded: &'a [u8], types: &'a [WireType]) -> Result<BulkRows<'a>, Malformed> {
+        let all = Cursor::new(encoded);
+        let mut rows = BulkRows { all, left: all, types };
+        if types.is_empty() || all.is_empty() {
+            return Err(Malformed::new("rows of parameters"));
+        }
+        while !rows.left.is_empty() {
+            for of in types {
+                bulk_value(&mut rows.left, *of)?;
+            }
+        }
+        rows.rewind();
+        Ok(rows)
+    }
+
+    /// Goes back to the first row.
+    pub fn rewind(&mut self) {
+        self.left = self.all;
+    }
+
+    /// Hands over the parameters of the next row. False if there is none.
+    pub fn next_row(&mut self, mut each: impl FnMut(BulkValue<'a>)) -> bool {
+        if self.left.is_empty() {
+            return false;
+        }
+        for of in self.types {
+            if let Ok(value) = bulk_value(&mut self.left, *of) {
+                each(value);
+            }
+        }
+        true
+    }
+
+    /// The same rows with other texts.
+    pub fn with_texts(mut self, change: impl Fn(&'a [u8]) -> Cow<'a, [u8]>) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.all.len());
+        while !self.left.is_empty() {
+            for of in self.types {
+                let mut whole = self.left;
+                match bulk_value(&mut self.left, *of) {
+                    Ok(BulkValue::Value(WireValue::Text(text))) => {
+                        out.push(BULK_VALUE);
+                        put::lenenc_bytes(&mut out, &change(text));
+                    }
+                    _ => {
+                        let length = whole.len() - self.left.len();
+                        out.extend_from_slice(whole.bytes(length, "parameter").unwrap_or_default());
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The first bytes of parameters of COM_STMT_BULK_EXECUTE.
+const BULK_VALUE: u8 = 0;
+const BULK_NULL: u8 = 1;
+const BULK_DEFAULT: u8 = 2;
+const BULK_IGNORE: u8 = 3;
+
+fn bulk_value<'a>(cursor: &mut Cursor<'a>, of: WireType) -> Result<BulkValue<'a>, Malformed> {
+    Ok(match cursor.u8("indicator of a parameter")? {
+        BULK_VALUE => BulkValue::Value(WireValue::read(cursor, of)?),
+        BULK_NULL => BulkValue::Value(WireValue::Null),
+        BULK_DEFAULT => BulkValue::Default,
+        BULK_IGNORE => BulkValue::Ignore,
+        _ => return Err(Malformed::new("indicator of a parameter")),
+    })
+}
+
+/// Takes the types of parameters, two bytes each, from the front.
+///
+/// # Errors
+/// The packet ends too early.
+pub fn read_types<'a>(
+    encoded: &'a [u8],
+    count: usize,
+    types: &mut Vec<WireType>,
+) -> Result<&'a [u8], Malformed> {
+    let mut cursor = Cursor::new(encoded);
+    let new = cursor.bytes(count * 2, "types of parameters")?;
+    types.clear();
+    types.extend(new.chunks_exact(2).map(|pair| WireType { kind: pair[0], unsigned: pair[1] & 0x80 != 0 }));
+    Ok(cursor.rest())
 }
 
 /// Appends parameters with their types, each as its [`WireValue::wire_type`].

@@ -1,6 +1,6 @@
 //! The packets that end a response: OK, ERR, EOF.
 
-use crate::constants::capability;
+use crate::constants::{capability, status};
 use crate::cursor::Cursor;
 use crate::{Malformed, PacketWriter, put};
 
@@ -12,6 +12,44 @@ pub struct OkFields<'a> {
     pub status: u16,
     pub warnings: u16,
     pub info: &'a [u8],
+    /// What has changed in the session: see [`StateChange`]. Only for clients with
+    /// [`capability::SESSION_TRACK`].
+    pub changes: &'a [u8],
+}
+
+/// A change of the session, as OK packets tell of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StateChange<'a> {
+    /// A system variable has this value.
+    Variable { name: &'a [u8], value: &'a [u8] },
+    /// The default database.
+    Schema(&'a [u8]),
+    /// Something that another session would not have.
+    State,
+}
+
+impl StateChange<'_> {
+    /// Appends it to the changes of an OK packet: its kind, the length of what follows, and that.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut data = Vec::new();
+        let kind = match self {
+            StateChange::Variable { name, value } => {
+                put::lenenc_bytes(&mut data, name);
+                put::lenenc_bytes(&mut data, value);
+                0
+            }
+            StateChange::Schema(name) => {
+                put::lenenc_bytes(&mut data, name);
+                1
+            }
+            StateChange::State => {
+                data.push(b'1');
+                2
+            }
+        };
+        out.push(kind);
+        put::lenenc_bytes(out, &data);
+    }
 }
 
 /// The first byte of an OK packet: the ordinary one, or that of the OK which ends a result set for clients
@@ -31,12 +69,16 @@ pub fn ok(writer: &mut PacketWriter, header: OkHeader, fields: &OkFields<'_>) {
     out.push(header as u8);
     put::lenenc(out, fields.affected_rows);
     put::lenenc(out, fields.last_insert_id);
-    out.extend_from_slice(&fields.status.to_le_bytes());
+    let changed = if fields.changes.is_empty() { 0 } else { status::SESSION_STATE_CHANGED };
+    out.extend_from_slice(&(fields.status | changed).to_le_bytes());
     out.extend_from_slice(&fields.warnings.to_le_bytes());
     // The documentation says that the text is the rest of the packet, but servers and clients use a length
     // before it.
-    if !fields.info.is_empty() {
+    if !fields.info.is_empty() || !fields.changes.is_empty() {
         put::lenenc_bytes(out, fields.info);
+    }
+    if !fields.changes.is_empty() {
+        put::lenenc_bytes(out, fields.changes);
     }
     writer.finish();
 }
@@ -162,13 +204,16 @@ impl<'a> OkFields<'a> {
         if !matches!(cursor.u8("OK packet")?, 0x00 | 0xfe) {
             return Err(Malformed::new("OK packet"));
         }
-        Ok(OkFields {
-            affected_rows: cursor.lenenc("affected rows")?,
-            last_insert_id: cursor.lenenc("last insert id")?,
-            status: cursor.u16("status")?,
-            warnings: cursor.u16("warnings")?,
-            info: if cursor.is_empty() { b"" } else { cursor.lenenc_bytes("text of an OK packet")? },
-        })
+        let affected_rows = cursor.lenenc("affected rows")?;
+        let last_insert_id = cursor.lenenc("last insert id")?;
+        let status = cursor.u16("status")?;
+        let warnings = cursor.u16("warnings")?;
+        let info = if cursor.is_empty() { b"" } else { cursor.lenenc_bytes("text of an OK packet")? };
+        let changes = match status & status::SESSION_STATE_CHANGED {
+            0 => b"",
+            _ => cursor.lenenc_bytes("changes of the session")?,
+        };
+        Ok(OkFields { affected_rows, last_insert_id, status, warnings, info, changes })
     }
 
     /// Reads an EOF packet, whose fields are fewer.

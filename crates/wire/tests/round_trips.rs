@@ -8,7 +8,7 @@ use wire::command::com;
 use wire::constants::{auth_plugin, capability, kind, status};
 use wire::cursor::Cursor;
 use wire::handshake::{self, ChangeUser, Greeting, HandshakeResponse};
-use wire::response::{self, Definitions, OkFields, OkHeader, PrepareOk, ServerError};
+use wire::response::{self, Definitions, OkFields, OkHeader, PrepareOk, ServerError, StateChange};
 use wire::row::{BinaryRow, BinaryRowReader};
 use wire::value::WireType;
 use wire::{
@@ -260,9 +260,16 @@ proptest! {
     #[test]
     fn the_ends_of_responses_survive(
         affected_rows: u64, last_insert_id: u64, status: u16, warnings: u16, info in "[ -~]{0,90}",
-        code: u16, message in "\\PC{0,120}",
+        code: u16, message in "\\PC{0,120}", schema in "[a-z]{0,300}", name: Vec<u8>, value: Vec<u8>,
     ) {
-        let fields = OkFields { affected_rows, last_insert_id, status, warnings, info: info.as_bytes() };
+        let mut changes = Vec::new();
+        if status & status::SESSION_STATE_CHANGED != 0 {
+            StateChange::Variable { name: &name, value: &value }.write(&mut changes);
+            StateChange::Schema(schema.as_bytes()).write(&mut changes);
+            StateChange::State.write(&mut changes);
+        }
+        let info = info.as_bytes();
+        let fields = OkFields { affected_rows, last_insert_id, status, warnings, info, changes: &changes };
         for header in [OkHeader::Statement, OkHeader::EndOfRows] {
             let mut writer = PacketWriter::new();
             response::ok(&mut writer, header, &fields);

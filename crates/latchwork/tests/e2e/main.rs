@@ -26,6 +26,7 @@ mod prepared;
 mod prepared_definitions;
 mod rights;
 mod rolled_back_behind;
+mod session_tracking;
 mod sql_equality;
 mod stress;
 mod sysbench;

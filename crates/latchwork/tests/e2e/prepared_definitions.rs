@@ -205,3 +205,10 @@ fn columns_are_listed_for_mariadbs_client_library_as_on_mariadb() {
     assert_eq!(seen, judged);
     assert!(seen.contains("t.name type 253"), "{seen}");
 }
+
+#[test]
+fn arrays_of_parameters_do_through_mariadbs_client_library_what_they_do_on_mariadb() {
+    let Some([judged, seen]) = seen_through_the_client_library("bulk") else { return };
+    assert_eq!(seen, judged);
+    assert!(seen.starts_with("offers arrays: 1\n"), "{seen}");
+}

@@ -1,7 +1,7 @@
 //! From the greeting to a session.
 
 use super::ways::{Entry, Exchange};
-use super::{Channel, End};
+use super::{Channel, End, Output, proxied};
 use crate::accounts::{self, Trust};
 use crate::random::random_letters;
 use crate::shared::Shared;
@@ -61,6 +61,7 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
     channel.output.writer.finish();
     channel.flush()?;
     channel.reader.set_sequence(1);
+    proxied::read_header(&values.text("proxy_protocol_networks"), channel)?;
 
     let mut packet = channel.packet()?;
     if is_tls_request(channel.reader.payload(&packet)) {
@@ -172,7 +173,7 @@ fn authenticate(
     if shared.instance.accounts().are_on() {
         identified = Some(identify(shared, channel, scramble, claim)?);
     }
-    let peer = channel.output.entry.stream.peer_uid();
+    let peer = channel.output.entry.peer_uid();
     let reserve = usize::from(shared.trusted_peers.trust(peer) != Trust::No);
     let values = shared.instance.globals().values();
     let connections_max = values.unsigned("max_connections") as usize;
@@ -185,7 +186,7 @@ fn authenticate(
         shared.instance.clone(),
         channel.output.entry.id,
         &claim.user,
-        &channel.output.entry.host,
+        channel.output.entry.host(),
     );
     let mut secret = Vec::new();
     if let Some((account, known)) = identified {
@@ -219,9 +220,9 @@ fn identify(
     claim: &Claim,
 ) -> Result<(Arc<Account>, Vec<u8>), End> {
     let values = shared.instance.globals().values();
-    let host = channel.output.entry.host.clone();
-    let trust = shared.trusted_peers.trust(channel.output.entry.stream.peer_uid());
-    let is_secure = channel.output.entry.stream.is_secure();
+    let host = channel.output.entry.host().to_owned();
+    let trust = shared.trusted_peers.trust(channel.output.entry.peer_uid());
+    let is_secure = channel.output.entry.is_secure();
     let account = accounts::find(shared.instance.accounts(), &claim.user, &host);
     if let Some(account) = &account {
         let errors_max = values.unsigned("max_password_errors");
@@ -294,11 +295,21 @@ fn refuse(error: SqlError, trust: Trust) -> End {
 
 fn enter_database(channel: &mut Channel, admitted: Admitted, claim: &Claim) -> Result<Session, End> {
     let Admitted { mut session, proof, .. } = admitted;
+    session.set_tracks_changes(channel.output.capabilities & capability::SESSION_TRACK != 0);
     if let Some(database) = &claim.database {
         session.use_database(database).map_err(End::Refused)?;
     }
-    let fields = OkFields { status: session.status_flags(), info: &proof, ..OkFields::default() };
-    response::ok(&mut channel.output.writer, OkHeader::Statement, &fields);
+    let Output { writer, changes, .. } = &mut channel.output;
+    changes.clear();
+    changes.add(&mut session);
+    let fields = OkFields {
+        status: session.status_flags(),
+        info: &proof,
+        changes: changes.encoded(),
+        ..OkFields::default()
+    };
+    response::ok(writer, OkHeader::Statement, &fields);
+    changes.clear();
     channel.flush()?;
     if channel.output.capabilities & capability::COMPRESS != 0 {
         channel.output.entry.stream.compress();

@@ -18,7 +18,7 @@ use wire::{Command, CommandKind, PacketWriter, WireValue, params};
 
 /// Whether a command may have changed the session's variables or its default database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum After {
+pub(super) enum After {
     Unchanged,
     MayHaveChanged,
 }
@@ -82,6 +82,9 @@ impl<'s> Connection<'s> {
                 let opens_cursor = flags & CURSOR_READ_ONLY != 0;
                 runner.execute(shared, output, statement, opens_cursor, params)?
             }
+            Command::StmtBulkExecute { statement, flags, params } => {
+                runner.execute_bulk(shared, output, statement, flags, params)?
+            }
             Command::StmtPrepare(text) => runner.prepare(output, text),
             Command::Quit => return Err(End::Quit),
             Command::InitDb(name) => runner.change_database(output, name),
@@ -104,7 +107,7 @@ impl<'s> Connection<'s> {
             Command::ProcessKill(id) => runner.run_for_client(output, format!("KILL {id}").as_bytes())?,
             Command::Ping => {
                 output.entry.begin(CommandKind::Ping, b"");
-                output.answer(Ok(()), runner.session.status_flags())
+                output.answer(Ok(()), &mut runner.session)
             }
             Command::ChangeUser(request) => {
                 let claim = Claim::of_change(request);
@@ -144,11 +147,14 @@ impl<'s> Connection<'s> {
 
 impl Output {
     /// Answers with OK or with the error.
-    fn answer(&mut self, result: Result<(), SqlError>, status: u16) -> After {
+    fn answer(&mut self, result: Result<(), SqlError>, session: &mut Session) -> After {
         match result {
             Ok(()) => {
-                let fields = OkFields { status, ..OkFields::default() };
+                self.changes.add(session);
+                let status = session.status_flags();
+                let fields = OkFields { status, changes: self.changes.encoded(), ..OkFields::default() };
                 response::ok(&mut self.writer, OkHeader::Statement, &fields);
+                self.changes.clear();
                 After::Unchanged
             }
             Err(error) => self.error(&error),
@@ -180,15 +186,15 @@ impl Output {
 impl Runner {
     fn query(&mut self, shared: &Shared, output: &mut Output, text: &[u8]) -> Result<After, End> {
         let Runner { session, interrupt, scratch, settings, .. } = self;
-        let Output { writer, entry, capabilities } = output;
+        let Output { writer, entry, capabilities, changes } = output;
         entry.begin(CommandKind::Query, text);
         let text = settings.statement(text);
         let form = form(*capabilities, session, settings, Encoding::Text);
-        let mut sink = WireSink::new(writer, entry, interrupt, scratch, form);
+        let mut sink = WireSink::new(writer, entry, interrupt, scratch, changes, form);
         let result = session.query(&text, &mut sink);
         note_storage_error(shared, &result);
         let may_have_changed = result.is_err() || sink.had_other_than_rows();
-        sink.finish(result, session.status_flags())?;
+        sink.finish(result, session)?;
         Ok(if may_have_changed { After::MayHaveChanged } else { After::Unchanged })
     }
 
@@ -202,7 +208,7 @@ impl Runner {
         encoded: &[u8],
     ) -> Result<After, End> {
         let Runner { session, interrupt, statements, scratch, settings } = self;
-        let Output { writer, entry, capabilities } = output;
+        let Output { writer, entry, capabilities, changes } = output;
         let id = statements.number(id);
         let statement = match statements.get(id, "mysqld_stmt_execute") {
             Ok(statement) => statement,
@@ -247,7 +253,7 @@ impl Runner {
         statement.cursor = None;
         let form = form(*capabilities, session, settings, Encoding::Binary);
         let cursor = opens_cursor.then(|| session.keep_rows());
-        let mut sink = WireSink::new(writer, entry, interrupt, scratch, form)
+        let mut sink = WireSink::new(writer, entry, interrupt, scratch, changes, form)
             .of_prepared(&mut statement.kept)
             .with_cursor(cursor);
         let mut result = session.execute(id, &values, &mut sink);
@@ -258,7 +264,7 @@ impl Runner {
             _ => {}
         }
         let may_have_changed = result.is_err() || sink.had_other_than_rows();
-        sink.finish(result, session.status_flags())?;
+        sink.finish(result, session)?;
         scratch.keep_params(values);
         statement.long_data.clear();
         Ok(if may_have_changed { After::MayHaveChanged } else { After::Unchanged })
@@ -304,7 +310,7 @@ impl Runner {
 
     fn prepare(&mut self, output: &mut Output, text: &[u8]) -> After {
         let Runner { session, statements, settings, .. } = self;
-        let Output { writer, entry, capabilities } = output;
+        let Output { writer, entry, capabilities, .. } = output;
         entry.begin(CommandKind::StmtPrepare, text);
         let text = settings.statement(text);
         statements.forget_last();
@@ -364,7 +370,7 @@ impl Runner {
     fn change_database(&mut self, output: &mut Output, name: &[u8]) -> After {
         output.entry.begin(CommandKind::InitDb, b"");
         let result = self.session.change_database(&String::from_utf8_lossy(name));
-        output.answer(result, self.session.status_flags());
+        output.answer(result, &mut self.session);
         After::MayHaveChanged
     }
 
@@ -372,7 +378,7 @@ impl Runner {
         output.entry.begin(CommandKind::ResetConnection, b"");
         self.session.reset();
         self.statements.clear();
-        output.answer(Ok(()), self.session.status_flags());
+        output.answer(Ok(()), &mut self.session);
         After::MayHaveChanged
     }
 
@@ -397,23 +403,23 @@ impl Runner {
             statement.long_data.clear();
             statement.cursor = None;
         });
-        output.answer(result, self.session.status_flags())
+        output.answer(result, &mut self.session)
     }
 
     /// A command that is an old form of a statement.
     fn run_for_client(&mut self, output: &mut Output, text: &[u8]) -> Result<After, End> {
         let Runner { session, interrupt, scratch, settings, .. } = self;
-        let Output { writer, entry, capabilities } = output;
+        let Output { writer, entry, capabilities, changes } = output;
         entry.begin(CommandKind::Query, text);
         let form = form(*capabilities, session, settings, Encoding::Text);
-        let mut sink = WireSink::new(writer, entry, interrupt, scratch, form);
+        let mut sink = WireSink::new(writer, entry, interrupt, scratch, changes, form);
         let result = session.query(text, &mut sink);
-        sink.finish(result, session.status_flags())?;
+        sink.finish(result, session)?;
         Ok(After::Unchanged)
     }
 }
 
-fn form(capabilities: u64, session: &Session, settings: &Settings, encoding: Encoding) -> Form {
+pub(super) fn form(capabilities: u64, session: &Session, settings: &Settings, encoding: Encoding) -> Form {
     Form {
         encoding,
         deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
@@ -429,7 +435,7 @@ fn form(capabilities: u64, session: &Session, settings: &Settings, encoding: Enc
 }
 
 /// Logs the errors that the operator must know about, not only the client that got them.
-fn note_storage_error(shared: &Shared, result: &Result<(), SqlError>) {
+pub(super) fn note_storage_error(shared: &Shared, result: &Result<(), SqlError>) {
     /// Disk full, I/O errors, damaged pages, internal errors, and changes refused after one of these.
     const CODES: [u16; 5] = [1021, 1030, 1034, 1105, 1290];
     if let Err(error) = result
@@ -439,6 +445,6 @@ fn note_storage_error(shared: &Shared, result: &Result<(), SqlError>) {
     }
 }
 
-fn write_error(writer: &mut PacketWriter, error: &SqlError) {
+pub(super) fn write_error(writer: &mut PacketWriter, error: &SqlError) {
     response::error(writer, error.code(), Some(error.sqlstate()), &error.message);
 }

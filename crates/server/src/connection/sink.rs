@@ -1,13 +1,16 @@
 //! Turns the rows of a statement into packets.
 
 use super::cells::{self, Cell, ResultCharset};
+use super::changes::Changes;
 use super::client_file::{ClientFile, FileLimits};
 use super::columns;
 use super::statements::KeptDefinitions;
 use crate::registry::Entry;
 use crate::stream::Stream;
 use sql::host::Interrupt;
-use sql::{ColumnMeta, Completion, ErrorKind, FileParts, KeptRows, ResultSink, RowKeeper, SqlError};
+use sql::{
+    Change, ColumnMeta, Completion, ErrorKind, FileParts, KeptRows, ResultSink, RowKeeper, Session, SqlError,
+};
 use std::io;
 use types::ValueRef;
 use wire::constants::status;
@@ -69,6 +72,8 @@ pub(super) struct WireSink<'c> {
     pub(super) interrupt: &'c Interrupt,
     scratch: &'c mut Scratch,
     form: Form,
+    /// Changes of the session that the client has not been told of.
+    changes: &'c mut Changes,
     /// The definitions that the client keeps of the prepared statement that runs.
     kept: Option<&'c mut Option<KeptDefinitions>>,
     /// Takes the rows, if the client asked for a cursor.
@@ -102,6 +107,7 @@ impl<'c> WireSink<'c> {
         entry: &'c Entry,
         interrupt: &'c Interrupt,
         scratch: &'c mut Scratch,
+        changes: &'c mut Changes,
         form: Form,
     ) -> Self {
         let stream = &entry.stream;
@@ -112,6 +118,7 @@ impl<'c> WireSink<'c> {
             interrupt,
             scratch,
             form,
+            changes,
             kept: None,
             cursor: None,
             opens_cursor: false,
@@ -157,12 +164,15 @@ impl<'c> WireSink<'c> {
     }
 
     /// Writes how the command ended.
-    pub(super) fn finish(mut self, result: Result<(), SqlError>, status_flags: u16) -> io::Result<()> {
+    pub(super) fn finish(mut self, result: Result<(), SqlError>, session: &mut Session) -> io::Result<()> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         match result {
-            Ok(()) => self.write_end(status_flags),
+            Ok(()) => {
+                self.changes.add(session);
+                self.write_end(session.status_flags());
+            }
             Err(error) => {
                 self.write_end(self.form.status | status::MORE_RESULTS);
                 // If a packet is open, it is a row whose evaluation failed.
@@ -203,6 +213,7 @@ impl<'c> WireSink<'c> {
         let Some(Ended { rows, completion }) = self.ended.take() else { return };
         let status_flags = status_flags | if self.opens_cursor { status::CURSOR_EXISTS } else { 0 };
         if rows && !self.form.deprecate_eof {
+            // An EOF packet has no room for changes. They wait for the next OK.
             return response::eof(self.writer, status_flags, completion.warnings);
         }
         let header = if rows { OkHeader::EndOfRows } else { OkHeader::Statement };
@@ -212,8 +223,10 @@ impl<'c> WireSink<'c> {
             status: status_flags,
             warnings: completion.warnings,
             info: completion.info.as_bytes(),
+            changes: self.changes.encoded(),
         };
         response::ok(self.writer, header, &fields);
+        self.changes.clear();
     }
 
     #[cold]
@@ -312,8 +325,9 @@ impl ResultSink for WireSink<'_> {
         Ok(Some(Box::new(ClientFile::new(self, limits))))
     }
 
-    fn status(&mut self, flags: u16) {
+    fn status(&mut self, flags: u16, changes: Vec<Change>) {
         self.form.status = flags;
+        self.changes.extend(changes);
     }
 
     fn is_in_rows(&self) -> bool {

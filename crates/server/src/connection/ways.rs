@@ -44,7 +44,7 @@ impl Exchange<'_> {
     /// Tries the ways of an account. What the operating system vouches for comes first: it asks the client
     /// for nothing.
     pub(super) fn try_account(&mut self, account: &Account) -> Result<Entry, End> {
-        let peer = self.channel.output.entry.stream.peer_uid();
+        let peer = self.channel.output.entry.peer_uid();
         let trust = self.shared.trusted_peers.trust(peer);
         if account.ways.iter().any(|way| way.plugin == UNIX_SOCKET)
             && is_vouched_for(account, peer, trust, self.uses_password())
@@ -142,7 +142,7 @@ impl Exchange<'_> {
         let wanted = [caching_sha2::MORE_DATA, caching_sha2::NEEDS_PASSWORD];
         let mut sent = self.ask(|packet| packet.extend_from_slice(&wanted))?;
         let asks_for_key = sent == [caching_sha2::WANTS_PUBLIC_KEY];
-        let mut password = if asks_for_key || !self.channel.output.entry.stream.is_secure() {
+        let mut password = if asks_for_key || !self.channel.output.entry.is_secure() {
             let Some(keys) = self.shared.key_pair.keys(&self.shared.log) else { return Ok(None) };
             if asks_for_key {
                 sent = self.ask(|packet| {

@@ -1,12 +1,17 @@
 //! Every command of the table, as it should be and malformed: what the server answers, and what it counts.
 
 use crate::support::{Live, Raw};
+use wire::client::ConnectOptions;
+use wire::constants::capability;
 use wire::response::ServerError;
 use wire::{Answer, CommandKind};
 
-/// A client whose prepared statement `SELECT ?` has the number 1.
+/// A client whose prepared statement `SELECT ?` has the number 1, and that may send rows of parameters.
 fn with_statement(live: &Live) -> Raw {
-    let mut connection = live.connect();
+    let mut options = ConnectOptions::default();
+    options.capabilities &= !capability::LONG_PASSWORD;
+    options.capabilities |= capability::STMT_BULK_OPERATIONS;
+    let mut connection = live.connect_with(&options).unwrap();
     assert_eq!(connection.prepare("SELECT ?").unwrap().id, 1);
     Raw::of(connection)
 }
@@ -59,6 +64,10 @@ fn example(kind: CommandKind) -> (&'static [u8], usize, First) {
         CommandKind::SetMultiStatements => (&[0, 0], 2, First::End),
         CommandKind::StmtFetch => (&[1, 0, 0, 0, 1, 0, 0, 0], 8, First::Error(1421)),
         CommandKind::ResetConnection => (b"", 0, First::Ok),
+        // Statement 1, types follow: BIGINT, signed; a value, 7. A query takes no rows of parameters.
+        CommandKind::StmtBulkExecute => {
+            (&[1, 0, 0, 0, 128, 0, 8, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0], 17, First::Error(1295))
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A server in this process. The client codec talks to it over real sockets.
 
 mod answers;
+mod bulk;
 mod commands;
 mod compression;
 mod cursors;
@@ -13,7 +14,9 @@ mod limits;
 mod long_readers;
 mod malformed;
 mod packets;
+mod proxies;
 mod row_locks;
+mod session_tracking;
 mod sessions;
 mod support;
 mod tls;

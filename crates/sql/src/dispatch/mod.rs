@@ -4,6 +4,7 @@
 //! the session, the statement and the sink. To add one: give it a variant of [`Statement`] (or take it out of
 //! [`Statement::Other`] by its first word) and an arm in [`Session::run_parsed`].
 
+mod bulk;
 mod fields;
 mod other;
 mod prepared;
@@ -157,7 +158,7 @@ impl Session {
         while let Some(statement) = next {
             self.run_statement_text(&parse::unwrap_comments(statement, self.lexical()), sink)?;
             // The statement may have changed how the next one is read, and what the client is told.
-            sink.status(self.status_flags());
+            sink.status(self.status_flags(), self.take_changes());
             self.renew_limit()?;
             next = parse::take_statement(&mut rest, self.lexical());
         }
@@ -309,17 +310,31 @@ impl Session {
         command: &str,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
+        self.with_prepared(id, command, |session, statement| {
+            if params.len() != usize::from(statement.params) {
+                session.state.warnings.clear();
+                return Err(SqlError::wrong_arguments(command));
+            }
+            session.run_prepared(statement, params, sink)
+        })
+    }
+
+    /// Takes a prepared statement out while `run` runs it, in the database of its PREPARE.
+    #[inline]
+    fn with_prepared(
+        &mut self,
+        id: u32,
+        command: &str,
+        run: impl FnOnce(&mut Session, &mut PreparedText) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
         let Some(mut statement) = self.prepared.by_id.get_mut(&id).and_then(Option::take) else {
             return Err(SqlError::unknown_statement(id, command));
         };
-        let result = if params.len() != usize::from(statement.params) {
-            self.state.warnings.clear();
-            Err(SqlError::wrong_arguments(command))
-        } else if self.state.database == statement.database {
-            self.run_prepared(&mut statement, params, sink)
+        let result = if self.state.database == statement.database {
+            run(self, &mut statement)
         } else {
             let database = std::mem::replace(&mut self.state.database, statement.database.clone());
-            let result = self.run_prepared(&mut statement, params, sink);
+            let result = run(self, &mut statement);
             self.state.database = database;
             result
         };

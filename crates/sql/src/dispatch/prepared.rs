@@ -48,6 +48,7 @@ pub(crate) fn prepare(
     }
     let id = session.prepare_text(text.as_bytes())?.id;
     session.prepared.by_name.insert(name, id);
+    session.note_state();
     session.done(0, "Statement prepared".to_owned(), sink)
 }
 
@@ -95,6 +96,7 @@ pub(crate) fn deallocate(
         .remove(&name.to_lowercase())
         .ok_or_else(|| unknown(&name, "DEALLOCATE PREPARE"))?;
     session.forget_prepared(id);
+    session.note_state();
     session.done(0, String::new(), sink)
 }
 

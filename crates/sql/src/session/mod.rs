@@ -2,6 +2,7 @@
 //!
 //! The layers above run the session's statements: [`crate::statements`] and [`crate::dispatch`].
 
+pub(crate) mod bulk;
 pub(crate) mod environment;
 mod figures;
 mod instance;
@@ -14,14 +15,18 @@ pub(crate) mod plans;
 pub(crate) mod slots;
 mod target;
 mod timer;
+mod track;
 pub(crate) mod transaction;
 mod user_variables;
 
+use bulk::Bulk;
+pub use bulk::{BulkParam, ParameterRows};
 pub use figures::{StatementFigures, with_values};
 pub use instance::Instance;
 pub use kept_rows::{KeptRows, RowKeeper};
 pub(crate) use memory::{StatementCache, WorkingMemory};
 pub(crate) use target::Target;
+use track::Tracker;
 
 use locked::Locked;
 use user_variables::UserVariables;
@@ -99,6 +104,11 @@ pub struct Session {
     /// The tables that INSERT and similar statements used last.
     pub(crate) targets: target::Targets,
     pub(crate) prepared: PreparedStatements,
+
+    /// The totals of a statement that runs with several rows of parameters, while one of its rows runs.
+    pub(crate) bulk: Option<Bulk>,
+    /// Which changes of the session the client has not been told of.
+    pub(crate) tracker: Tracker,
 
     // `transaction` and `locked`: the locks and changes of the session, and what other sessions see of them.
     /// The session's half in the engine. A statement takes it out while it reads or changes tables.
@@ -217,6 +227,8 @@ impl Session {
             cache: Some(Box::default()),
             targets: target::Targets::default(),
             prepared: PreparedStatements::default(),
+            bulk: None,
+            tracker: Tracker::default(),
             engine: Some(engine),
             locked: Locked::default(),
             writing,
@@ -336,6 +348,7 @@ impl Session {
             return Err(SqlError::unknown_database(name));
         };
         self.state.database = Some(Arc::from(name));
+        self.note_schema();
         Ok(())
     }
 
@@ -408,6 +421,7 @@ impl Session {
         self.state = SessionState { database, ..SessionState::default() };
         self.variables = SessionVariables::new(&self.instance.globals);
         self.variables.pseudo_thread_id = self.client.id;
+        self.set_tracks_changes(self.tracker.is_on);
         let last_id = self.prepared.last_id;
         self.prepared = PreparedStatements { last_id, ..PreparedStatements::default() };
         self.counters.set_prepared(0);

@@ -316,6 +316,9 @@ fn check_right(session: &Session, assignment: &Checked) -> Result<(), SqlError> 
 
 fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError> {
     let instance = session.instance.clone();
+    if !matches!(&assignment, Checked::Variable { asked: Asked::Global, .. } | Checked::Component { .. }) {
+        session.note_state();
+    }
     match assignment {
         Checked::Variable { asked, variable, setting } => {
             session.variables.apply(&instance.globals, asked, variable, setting)

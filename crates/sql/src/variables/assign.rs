@@ -273,6 +273,14 @@ fn checked_text(definition: &Definition, text: &str) -> Result<Setting, SqlError
                 format!("Unknown or incorrect time zone: '{text}'"),
             )),
         },
+        "session_track_system_variables" => Ok(Setting::Text(tracked_list(text)?.into())),
+        "proxy_protocol_networks" => match super::Networks::parse(text) {
+            Ok(_) => Ok(Setting::Text(text.into())),
+            Err(near) => Err(SqlError::new(
+                ErrorKind::Syntax,
+                format!("Error parsing proxy_protocol_networks parameter, near '{near}'"),
+            )),
+        },
         "lc_messages" | "lc_time_names" => {
             if text.eq_ignore_ascii_case("en_US") {
                 Ok(Setting::Text("en_US".into()))
@@ -282,6 +290,23 @@ fn checked_text(definition: &Definition, text: &str) -> Result<Setting, SqlError
         }
         _ => Ok(Setting::Text(text.into())),
     }
+}
+
+/// The canonical form of a list of variables: `*`, or each name once, in their order.
+fn tracked_list(text: &str) -> Result<String, SqlError> {
+    if text.trim().is_empty() || text.trim() == "*" {
+        return Ok(text.trim().to_owned());
+    }
+    let mut names = Vec::new();
+    for name in text.split(',').map(str::trim) {
+        let variable = super::find(name).ok_or_else(|| {
+            SqlError::new(ErrorKind::UnknownSystemVariable, format!("Unknown system variable '{name}'"))
+        })?;
+        names.push(variable.definition().name);
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(names.join(","))
 }
 
 /// The canonical form of a time zone: SYSTEM, UTC or `+hh:mm` from -12:59 to +14:00.

@@ -11,6 +11,7 @@ pub mod definition;
 mod effects;
 mod globals;
 pub mod join_methods;
+mod networks;
 mod read;
 mod session;
 mod setting;
@@ -29,6 +30,7 @@ pub use effects::{
 };
 pub(crate) use globals::Effects;
 pub use globals::{Globals, Values};
+pub use networks::Networks;
 pub(crate) use read::unknown;
 pub use session::{Asked, Common, Completes, Live, MemoryLimits, SessionVariables, SqlMode, is_number};
 pub use setting::Setting;

@@ -172,6 +172,8 @@ pub struct SessionVariables {
     /// `SET timestamp = t`: the clock stands still at this time, in seconds since 1970.
     pub fixed_timestamp: Option<f64>,
     pub pseudo_thread_id: u64,
+    /// The variables that were set since [`SessionVariables::take_changed`]. `None` if nobody asks.
+    changed: Option<Vec<Variable>>,
 }
 
 /// Values that the session knows and that are not in the table of values.
@@ -201,6 +203,31 @@ impl SessionVariables {
             insert_id: None,
             fixed_timestamp: None,
             pseudo_thread_id: 0,
+            changed: None,
+        }
+    }
+
+    /// From now on it is noted which variables are set, or no longer.
+    pub(crate) fn note_changes(&mut self, on: bool) {
+        self.changed = on.then(Vec::new);
+    }
+
+    /// The variables that were set since the last call.
+    pub(crate) fn take_changed(&mut self) -> Vec<Variable> {
+        self.changed.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn note(&mut self, variable: Variable) {
+        if let Some(changed) = &mut self.changed
+            && !changed.contains(&variable)
+        {
+            changed.push(variable);
+        }
+    }
+
+    fn note_named(&mut self, name: &str) {
+        if let Some(variable) = find(name) {
+            self.note(variable);
         }
     }
 
@@ -376,6 +403,7 @@ impl SessionVariables {
             _ => {}
         }
         self.store(variable, setting);
+        self.note(variable);
         Ok(())
     }
 
@@ -406,6 +434,7 @@ impl SessionVariables {
         };
         for variable in ["character_set_client", "character_set_connection", "character_set_results"] {
             self.store_named(variable, Setting::Text(charset.name.into()));
+            self.note_named(variable);
         }
         self.store_named("collation_connection", Setting::Text(collation.into()));
         Ok(())

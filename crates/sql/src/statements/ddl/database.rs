@@ -93,6 +93,7 @@ pub(crate) fn drop_database(
     };
     if session.state.database.as_deref() == Some(name.as_str()) {
         session.state.database = None;
+        session.note_schema();
     }
     session.done(dropped, String::new(), sink)
 }

@@ -1,8 +1,13 @@
 //! INSERT and REPLACE of literals: makes row images directly from the statement's bytes.
 
-use super::inserter::{Given, Inserted, Inserter, OnDuplicate};
+use super::insert::BATCH_BYTES;
+use super::inserter::{Given, Inserter, OnDuplicate};
 use crate::accounts::Rights;
 use crate::session::DEFINITION_RETRIES;
+use crate::session::Target;
+use crate::session::bulk::Inserted;
+use crate::session::bulk::{BulkParam, ParameterRows};
+use crate::session::transaction::Writes;
 use crate::status::Counter;
 use crate::text::LexicalMode;
 use crate::text::insert_scanner::{Head, Literal, Scanner};
@@ -51,19 +56,10 @@ impl Session {
     ) -> Option<Result<Inserted, SqlError>> {
         // The parser reports wrong names, because the text may not even be a statement.
         let target = self.target(head.database.as_deref(), &head.table).ok()?;
-        // A session that may only insert into some columns goes the long way.
-        let wanted = if head.replace { Rights::INSERT | Rights::DELETE } else { Rights::INSERT };
-        let def = &target.def;
-        if !self.access.global.contains(wanted)
-            && !self.access.on_table(&def.database, &def.name).rights.contains(wanted)
-        {
+        if !self.may_insert_whole_rows(&target, head.replace) {
             return None;
         }
-        let on_duplicate = match (head.replace, head.ignore) {
-            (true, _) => OnDuplicate::Replace,
-            (false, true) => OnDuplicate::Skip,
-            (false, false) => OnDuplicate::Fail,
-        };
+        let on_duplicate = OnDuplicate::of(head.replace, head.ignore);
         let mut inserter = Inserter::new(self, target, head.columns.as_deref(), on_duplicate).ok()?;
         let arena = Bump::new();
         let mut literals = Vec::new();
@@ -79,7 +75,8 @@ impl Session {
             }
             given.clear();
             for literal in &literals {
-                given.push(value_of(scanner, *literal, parameters, &arena)?);
+                let parameter = |number: usize| parameters.get(number).copied().map(Given::Value);
+                given.push(value_of(scanner, *literal, parameter, &arena)?);
             }
             if let Err(error) = inserter.add(self, &given, &arena) {
                 // The rest may be no valid statement, and a syntax error comes before all other errors.
@@ -95,6 +92,49 @@ impl Session {
             }
         }
         Some(inserter.finish(self))
+    }
+
+    /// False for a session that may insert into some columns only, or not at all: the planned way tells.
+    fn may_insert_whole_rows(&self, target: &Target, replaces: bool) -> bool {
+        let wanted = if replaces { Rights::INSERT | Rights::DELETE } else { Rights::INSERT };
+        let def = &target.def;
+        self.access.global.contains(wanted)
+            || self.access.on_table(&def.database, &def.name).rights.contains(wanted)
+    }
+
+    /// Runs `sql` once for each row of parameters, as one statement, if it is a plain INSERT or REPLACE.
+    /// `None` if it is something else. Then nothing was changed.
+    pub(crate) fn try_plain_insert_of_rows<'p>(
+        &mut self,
+        sql: &[u8],
+        mode: LexicalMode,
+        rows: &mut dyn ParameterRows<'p>,
+        sink: &mut dyn ResultSink,
+    ) -> Option<Result<(), SqlError>> {
+        let mut scanner = Scanner::new(sql, mode);
+        let head = scanner.head()?;
+        let mut literals = Vec::new();
+        loop {
+            let mut row = Vec::new();
+            scanner.row(&mut row)?;
+            literals.push(row);
+            if !scanner.another_row()? {
+                break;
+            }
+        }
+        let plain = PlainRows { scanner, head, literals };
+        let mut result = Err(SqlError::definition_changed());
+        for _ in 0..=DEFINITION_RETRIES {
+            if !matches!(&result, Err(error) if error.is_definition_changed()) {
+                break;
+            }
+            self.state.warnings.clear();
+            rows.rewind();
+            result = plain.insert(self, rows)?;
+        }
+        let counter = if plain.head.replace { Counter::ComReplace } else { Counter::ComInsert };
+        self.counters.add(counter, 1);
+        Some(result.and_then(|inserted| self.end_insert(&inserted, sink)))
     }
 
     /// Sends the end of an INSERT or REPLACE to the client.
@@ -113,6 +153,10 @@ impl Session {
         tells: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
+        if let Some(bulk) = &mut self.bulk {
+            bulk.add(inserted);
+            return Ok(());
+        }
         let warnings = self.state.warnings.count_u16();
         let info = if tells {
             format!(
@@ -132,11 +176,88 @@ impl Session {
     }
 }
 
+/// A plain INSERT or REPLACE that runs with several rows of parameters.
+struct PlainRows<'t> {
+    scanner: Scanner<'t>,
+    head: Head<'t>,
+    /// Its own rows, which each row of parameters fills.
+    literals: Vec<Vec<Literal<'t>>>,
+}
+
+impl PlainRows<'_> {
+    fn insert(
+        &self,
+        session: &mut Session,
+        rows: &mut dyn ParameterRows<'_>,
+    ) -> Option<Result<Inserted, SqlError>> {
+        let head = &self.head;
+        let target = session.target(head.database.as_deref(), &head.table).ok()?;
+        if !session.may_insert_whole_rows(&target, head.replace) {
+            return None;
+        }
+        let on_duplicate = OnDuplicate::of(head.replace, head.ignore);
+        let mut inserter =
+            Inserter::new(session, target.clone(), head.columns.as_deref(), on_duplicate).ok()?;
+        if self.literals.len() > 1 {
+            inserter.many_rows();
+        }
+        let tables = [target.used()];
+        Some(session.write_tables(
+            Writes::Rows,
+            &tables,
+            &|| target.is_current(),
+            |session, readers, mut writer| {
+                let mut inserted = Inserted::default();
+                let mut arena = Bump::new();
+                let mut row = Vec::new();
+                while rows.next_row(&mut row) {
+                    for literals in &self.literals {
+                        arena.reset();
+                        let added = self
+                            .given(literals, &row, &arena)
+                            .and_then(|given| inserter.add(session, &given, &arena));
+                        if added.is_err() || inserter.batch().bytes.len() >= BATCH_BYTES {
+                            // If a row before this one collides, that error comes first.
+                            session.interrupt.check()?;
+                            inserter.write_and_warn(session, readers.current, &mut writer, &mut inserted)?;
+                        }
+                        added?;
+                    }
+                }
+                inserter.write_and_warn(session, readers.current, &mut writer, &mut inserted)?;
+                Ok(inserted)
+            },
+        ))
+    }
+
+    /// The values of one row.
+    fn given<'v>(
+        &'v self,
+        literals: &[Literal<'v>],
+        row: &[BulkParam<'v>],
+        arena: &'v Bump,
+    ) -> Result<Vec<Given<'v>>, SqlError> {
+        let parameter = |number: usize| {
+            row.get(number).map(|param| match param {
+                BulkParam::Value(value) => Given::Value(*value),
+                BulkParam::Default | BulkParam::Ignore => Given::Default,
+            })
+        };
+        literals
+            .iter()
+            .map(|literal| {
+                value_of(&self.scanner, *literal, parameter, arena)
+                    .ok_or_else(|| SqlError::internal("a literal that is none"))
+            })
+            .collect()
+    }
+}
+
 #[inline]
 fn value_of<'v>(
     scanner: &Scanner<'v>,
     literal: Literal<'v>,
-    parameters: &[ValueRef<'v>],
+    parameter: impl Fn(usize) -> Option<Given<'v>>,
     arena: &'v Bump,
 ) -> Option<Given<'v>> {
     Some(Given::Value(match literal {
@@ -153,7 +274,7 @@ fn value_of<'v>(
             ValueRef::Text(arena.alloc_slice_copy(&out))
         }
         Literal::Hex(digits) => ValueRef::Binary(arena.alloc_slice_copy(&hex_bytes(digits)?)),
-        Literal::Parameter(number) => *parameters.get(number)?,
+        Literal::Parameter(number) => return parameter(number),
     }))
 }
 

@@ -1,7 +1,7 @@
 //! INSERT and REPLACE with more than literals: expressions, SET, SELECT, ON DUPLICATE KEY UPDATE.
 
 use super::assign::{Assigned, Assigning, Assignments, Outcome, Strictness, is_default, on_update};
-use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to};
+use super::inserter::{Given, Inserter, OnDuplicate, copy_to};
 use super::on_duplicate::{OnDuplicateUpdate, has_rows_of_tables};
 use super::{UniqueKey, write_error};
 use crate::accounts::Rights;
@@ -16,6 +16,8 @@ use crate::plan::plan::{Dependency, QueryPlan, StatementPlan, SubqueryPlan};
 use crate::plan::query::Planner;
 use crate::plan::scope::Scope;
 use crate::session::Target;
+use crate::session::bulk::Bulk;
+use crate::session::bulk::Inserted;
 use crate::session::environment::SessionEnvironment;
 use crate::session::plans::ChangePlan;
 use crate::session::transaction::Writes;
@@ -111,11 +113,7 @@ pub(super) fn plan_insert(
     };
     let not_inserted = on_duplicate_update.map_or(0, |update| update.not_inserted());
     // Wrong columns are an error of the statement, even if there is no row.
-    let on_duplicate = match (insert.replace_into, insert.ignore) {
-        (true, _) => OnDuplicate::Replace,
-        (false, true) => OnDuplicate::Skip,
-        (false, false) => OnDuplicate::Fail,
-    };
+    let on_duplicate = OnDuplicate::of(insert.replace_into, insert.ignore);
     Inserter::new(session, target.clone(), columns.as_deref(), on_duplicate)?;
     name_columns(&mut need.borrow_mut(), columns.as_deref(), &target);
     let needs = Needs::new(std::iter::once(need.borrow().clone()).chain(planner.needs()).collect());
@@ -261,7 +259,9 @@ impl ChangePlan for InsertPlan {
             (Source::Query(_), OnDuplicate::Replace) => Counter::ComReplaceSelect,
             (Source::Query(_), _) => Counter::ComInsertSelect,
         };
-        session.counters.add(counter, 1);
+        if session.bulk.as_ref().is_none_or(Bulk::is_at_first_row) {
+            session.counters.add(counter, 1);
+        }
         let mut tables = vec![self.target.used()];
         tables.extend(self.dependencies.iter().map(|read| read.in_mode(Mode::Read)));
         let inserted = session.write_tables(
@@ -295,7 +295,7 @@ impl NewRows<'_> {
 }
 
 /// Rows are written together until their images take so many bytes.
-const BATCH_BYTES: usize = 4 << 20;
+pub(super) const BATCH_BYTES: usize = 4 << 20;
 
 /// A statement's slots, with the results of its subqueries.
 struct Filled {
@@ -514,10 +514,7 @@ impl Writing<'_, '_> {
             return self.insert_or_update(session, update);
         }
         let Writing { readers, writer, inserter, inserted, .. } = self;
-        for (_, error) in inserter.write_batch(session, readers.current, writer, inserted)? {
-            session.state.warnings.warn(error.kind, error.message);
-        }
-        Ok(())
+        inserter.write_and_warn(session, readers.current, writer, inserted)
     }
 
     /// ON DUPLICATE KEY UPDATE: inserts row by row. If a key of the row exists already, it changes the row

@@ -5,6 +5,7 @@ use super::{UniqueKey, note_issue, write_error};
 use crate::definition::defaults::implicit_default;
 use crate::expr::{CoerceIssue, Coerced, coerce};
 use crate::session::Target;
+use crate::session::bulk::{Bulk, Inserted};
 use crate::session::transaction::Writes;
 use crate::status::Counter;
 use crate::{ErrorKind, Session, SqlError};
@@ -24,23 +25,22 @@ pub(crate) enum OnDuplicate {
     Replace,
 }
 
+impl OnDuplicate {
+    /// Of a statement that is REPLACE, or INSERT with IGNORE.
+    pub(super) fn of(replace: bool, ignore: bool) -> OnDuplicate {
+        match (replace, ignore) {
+            (true, _) => OnDuplicate::Replace,
+            (false, true) => OnDuplicate::Skip,
+            (false, false) => OnDuplicate::Fail,
+        }
+    }
+}
+
 /// One value of a row to insert.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Given<'a> {
     Value(ValueRef<'a>),
     Default,
-}
-
-/// The result of a statement.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Inserted {
-    pub affected: u64,
-    pub records: u64,
-    pub duplicates: u64,
-    /// The first number that was generated, or the last number that was given.
-    pub insert_id: u64,
-    /// True if `insert_id` was generated.
-    pub is_generated: bool,
 }
 
 /// Collects the rows of one INSERT or REPLACE.
@@ -110,6 +110,8 @@ impl Inserter {
             }
         }
         let common = &session.variables.common;
+        // Messages count the rows of all parameters.
+        let rows = session.bulk.as_ref().map_or(0, Bulk::records);
         Inserter {
             target,
             columns,
@@ -123,8 +125,8 @@ impl Inserter {
             image: Vec::new(),
             numbers: Vec::new(),
             generated: 0,
-            rows: 0,
-            written: 0,
+            rows,
+            written: rows,
             single_row: true,
         }
     }
@@ -392,10 +394,25 @@ impl Inserter {
         writer: &mut Writer<'_>,
     ) -> Result<Inserted, SqlError> {
         let mut inserted = Inserted::default();
-        for (_, error) in self.write_batch(session, reader, writer, &mut inserted)? {
+        self.write_and_warn(session, reader, writer, &mut inserted)?;
+        Ok(inserted)
+    }
+
+    /// As [`Inserter::write_batch`], with a warning for each row that was skipped.
+    ///
+    /// # Errors
+    /// As [`Inserter::write`].
+    pub(super) fn write_and_warn(
+        &mut self,
+        session: &mut Session,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
+        inserted: &mut Inserted,
+    ) -> Result<(), SqlError> {
+        for (_, error) in self.write_batch(session, reader, writer, inserted)? {
             session.state.warnings.warn(error.kind, error.message);
         }
-        Ok(inserted)
+        Ok(())
     }
 
     /// Writes the rows that were collected since the last call. Returns the rows that were skipped: their

@@ -215,6 +215,10 @@ impl RowsPlan {
         } else {
             (done.changed, String::new())
         };
+        if let Some(bulk) = &mut session.bulk {
+            bulk.add_changed(affected_rows, done.matched, done.changed);
+            return Ok(());
+        }
         session.state.row_count = affected_rows as i64;
         sink.end(&Completion { affected_rows, last_insert_id: 0, warnings, info })
     }

@@ -142,14 +142,27 @@ pub(crate) fn fill_placeholders<'t>(
     mode: LexicalMode,
     values: &[ValueRef<'_>],
 ) -> Cow<'t, str> {
+    fill_placeholders_but(text, mode, values, |_| None)
+}
+
+/// As [`fill_placeholders`], with a name in the place of the parameters for which `name` gives one.
+pub(crate) fn fill_placeholders_but<'t>(
+    text: &'t str,
+    mode: LexicalMode,
+    values: &[ValueRef<'_>],
+    name: impl Fn(usize) -> Option<&'static str>,
+) -> Cow<'t, str> {
     if values.is_empty() {
         return Cow::Borrowed(text);
     }
     let mut filled = String::new();
     let mut from = 0;
-    for (at, value) in comments::placeholders(text, mode).zip(values) {
+    for (parameter, (at, value)) in comments::placeholders(text, mode).zip(values).enumerate() {
         filled.push_str(&text[from..at]);
-        push_literal(*value, mode, &mut filled);
+        match name(parameter) {
+            Some(name) => filled.push_str(&format!(" `{name}` ")),
+            None => push_literal(*value, mode, &mut filled),
+        }
         from = at + 1;
     }
     filled.push_str(&text[from..]);

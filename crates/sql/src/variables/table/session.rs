@@ -92,12 +92,13 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     both("read_buffer_size", unsigned(131072, 8192, 2147483647, 4096)),
     both("read_rnd_buffer_size", unsigned(262144, 1, 2147483647, 1)),
     both("server_id", unsigned(1, 1, 4294967295, 1)),
-    both("session_track_schema", boolean(true)),
-    both("session_track_state_change", boolean(false)),
+    both("session_track_schema", boolean(true)).works(),
+    both("session_track_state_change", boolean(false)).works(),
     both(
         "session_track_system_variables",
         text("autocommit,character_set_client,character_set_connection,character_set_results,time_zone"),
-    ),
+    )
+    .works(),
     both("session_track_transaction_info", one_of("OFF", &["OFF", "STATE", "CHARACTERISTICS"])),
     both("sort_buffer_size", unsigned(2097152, 1024, 18446744073709551615, 1)).works(),
     both("sql_auto_is_null", boolean(false)).works(),

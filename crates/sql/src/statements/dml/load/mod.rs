@@ -11,11 +11,12 @@ mod format;
 mod rows;
 mod statement;
 
-use super::inserter::{Inserted, Inserter, OnDuplicate};
+use super::inserter::{Inserter, OnDuplicate};
 use crate::accounts::Rights;
 use crate::host::Interrupt;
 use crate::session::DEFINITION_RETRIES;
 use crate::session::Target;
+use crate::session::bulk::Inserted;
 use crate::session::transaction::Writes;
 use crate::text::parse::Words;
 use crate::{Completion, ErrorKind, FileParts, Level, ResultSink, Session, SqlError, Warning, Warnings};
