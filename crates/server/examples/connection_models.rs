@@ -19,7 +19,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use wire::client::{self, ConnectOptions, ResponseKind, ResponseScanner};
 use wire::command::com;
-use wire::constants::{capability, kind, status};
+use wire::constants::{auth_plugin, capability, kind, status};
 use wire::handshake::{Greeting, HandshakeResponse};
 use wire::response::{self, Definitions, OkFields, OkHeader, PrepareOk};
 use wire::row::BinaryRow;
@@ -64,6 +64,7 @@ impl NullSession {
             capabilities: capability::SERVER,
             charset: 45,
             status: status::AUTOCOMMIT,
+            auth_plugin: auth_plugin::NATIVE_PASSWORD.to_string(),
         };
         greeting.write(session.writer.begin());
         session.writer.finish();
