@@ -8,11 +8,9 @@
 //! each account: the user, a tab, and `*` and 40 hexadecimal digits, `SHA1(SHA1(password))`, or nothing
 //! without a password. [`first_accounts`] reads it for the tables of such a directory.
 
-mod key_pair;
 mod secrets;
 mod usage;
 
-pub(crate) use key_pair::KeyPair;
 pub(crate) use secrets::{CACHING_SHA2, ED25519, NATIVE, UNIX_SOCKET, check_secret, new_secret};
 use secrets::{INVALID, asks_for_password};
 pub(crate) use usage::Place;
@@ -174,8 +172,8 @@ pub(crate) fn find(book: &Book, user: &str, host: &str) -> Option<Arc<Account>> 
     book.find(user, &peers(host))
 }
 
-/// As in MariaDB, an account with all rights is never blocked for clients on the server's own machine, so that
-/// a stranger cannot lock the administrator out.
+/// As in MariaDB, an account with all rights is never blocked for clients on the server's own machine, so
+/// that a stranger cannot lock the administrator out.
 fn is_spared(account: &Account, host: &str) -> bool {
     is_here(host) && account.rights.contains(Rights::CONNECTION_ADMIN)
 }

@@ -9,6 +9,7 @@ mod command_line;
 mod connection;
 mod descriptors;
 mod init_file;
+mod key_pair;
 mod listeners;
 mod log;
 mod metrics;

@@ -1,9 +1,10 @@
 //! A server from its start to its end.
 
-use crate::accounts::{Accounts, KeyPair, TrustedPeers, first_accounts, has_password};
+use crate::accounts::{Accounts, TrustedPeers, first_accounts, has_password};
 use crate::connection;
 use crate::descriptors;
 use crate::init_file::InitFile;
+use crate::key_pair::KeyPair;
 use crate::listeners::{Address, Event, Listeners};
 use crate::log::Log;
 use crate::metrics::MetricsServer;

@@ -1,6 +1,7 @@
 //! The state that all connections of a server share.
 
-use crate::accounts::{self, Accounts, KeyPair, TrustedPeers};
+use crate::accounts::{self, Accounts, TrustedPeers};
+use crate::key_pair::KeyPair;
 use crate::log::Log;
 use crate::registry::{CommandTimes, Registry};
 use crate::slow_log::SlowLog;

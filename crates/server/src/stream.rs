@@ -53,7 +53,8 @@ pub(crate) struct Encrypted {
     pub resumed: bool,
 }
 
-/// Who a client is by its certificate, and who vouches for it, as OpenSSL writes names: `/C=DE/CN=heron`.
+/// The names in a client's certificate, its own and that of the authority, as OpenSSL writes them:
+/// `/C=DE/CN=heron`.
 #[derive(Default)]
 pub(crate) struct PeerNames {
     pub issuer: String,

@@ -178,8 +178,8 @@ impl Settings {
 
     /// What tells a client of MariaDB 11.4 or later that the certificate is that of a server which knows the
     /// password, so that nobody stands between: `\x01` and, in hexadecimal digits, SHA-256 of what the
-    /// server keeps of the password, the scramble and the fingerprint of the certificate. It ends the login in the text of the OK
-    /// packet.
+    /// server keeps of the password, the scramble and the fingerprint of the certificate. It ends the login
+    /// in the text of the OK packet.
     ///
     /// Source of the form: MariaDB's Connector/C, "zero-configuration TLS".
     pub(crate) fn proof(&self, secret: &[u8], scramble: &Scramble) -> Vec<u8> {

@@ -249,8 +249,8 @@ pub fn attributes(encoded: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// AuthSwitchRequest: asks the client to authenticate again with this method. `data` is what the method wants:
-/// a scramble and a zero, or more random bytes.
+/// AuthSwitchRequest: asks the client to authenticate again with this method. `data` is what the method
+/// wants: a scramble and a zero, or more random bytes.
 pub fn write_auth_switch(out: &mut Vec<u8>, plugin: &str, data: &[u8]) {
     out.push(0xfe);
     put::nul_bytes(out, plugin.as_bytes());

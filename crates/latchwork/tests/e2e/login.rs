@@ -138,7 +138,7 @@ fn mariadbs_library_logs_in_by_each_method() {
             let right = over_tcp(&server, &[&name, "--password=secret", encryption], "SELECT CURRENT_USER()");
             let complaint = text(&right.stderr);
             assert_eq!(text(&right.stdout), format!("{user}@%\n"), "{user} {encryption}: {complaint}");
-            for wrong in ["--password=Secret", "--skip-password"] {
+            for wrong in ["--password=Secret", "--password="] {
                 let complaint = text(&over_tcp(&server, &[&name, wrong, encryption], "SELECT 1").stderr);
                 assert!(complaint.contains("1045"), "{user} {encryption} {wrong}: {complaint}");
             }
@@ -181,8 +181,8 @@ fn accounts_are_refused_for_what_they_lack() {
          CREATE USER often@'%' IDENTIFIED BY 'secret' WITH MAX_CONNECTIONS_PER_HOUR 2;",
     );
     let complaint = |user: &str, option: &str| {
-        let options = [&format!("--user={user}"), "--password=secret", option];
-        text(&over_tcp(&server, &options, "SELECT 1").stderr)
+        let name = format!("--user={user}");
+        text(&over_tcp(&server, &[&name, "--password=secret", option], "SELECT 1").stderr)
     };
     assert!(complaint("locked", "--ssl").contains("4151"), "{}", complaint("locked", "--ssl"));
     assert!(complaint("tls", "--skip-ssl").contains("1045"));

@@ -211,8 +211,8 @@ fn authenticate(
     Ok(Admitted { session, secret, proof: Vec::new() })
 }
 
-/// Finds the account that the client means, and has the client prove that it may use it. Gives what the server
-/// keeps of the password, too.
+/// Finds the account that the client means, and has the client prove that it may use it. Gives what the
+/// server keeps of the password, too.
 fn identify(
     shared: &Shared,
     channel: &mut Channel,

@@ -21,7 +21,7 @@ def login(account, password, options):
 
 for account in sys.argv[3:]:
     # `cold` accounts come first without TLS, so that the server does not know their passwords yet.
-    for options in ways[::-1] if account.startswith("cold") else ways + ways:
+    for options in [over_tcp] + ways if account.startswith("cold") else ways + ways:
         try:
             assert login(account, "secret", options) == f"{account}@%"
         except pymysql.MySQLError as error:
