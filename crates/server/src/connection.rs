@@ -37,8 +37,9 @@ const KEPT_BUFFER_BYTES_MAX: usize = 1 << 20;
 const IDLE_BEFORE_SHRINKING: Duration = Duration::from_secs(1);
 /// The longest wait for a client that is apart from receiving, while phases are measured.
 const WAITED_APART: Duration = Duration::from_secs(1);
-/// The largest packet that a client may send before it has authenticated, in bytes.
-const HANDSHAKE_BYTES_MAX: usize = 64 << 10;
+/// The largest packet that a client may send before it has authenticated, in bytes: 64 KiB of attributes, and
+/// the rest.
+const HANDSHAKE_BYTES_MAX: usize = 68 << 10;
 
 /// Why a connection ends.
 #[derive(Debug)]

@@ -98,6 +98,9 @@ impl Greeting {
     }
 }
 
+/// The longest connection attributes that MariaDB takes, all together.
+const ATTRIBUTES_BYTES_MAX: usize = 65_535;
+
 /// The client's answer (HandshakeResponse41).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HandshakeResponse<'a> {
@@ -119,7 +122,8 @@ impl<'a> HandshakeResponse<'a> {
     /// Reads the client's answer to a greeting.
     ///
     /// # Errors
-    /// If the payload ends too soon or does not follow the protocol.
+    /// If the payload ends too soon or does not follow the protocol. A client that announces attributes must
+    /// send them, at least an empty list, and not more than 65,535 bytes of them.
     pub fn parse(payload: &'a [u8]) -> Result<HandshakeResponse<'a>, Malformed> {
         let mut cursor = Cursor::new(payload);
         let lower = cursor.u32("capabilities")?;
@@ -149,11 +153,13 @@ impl<'a> HandshakeResponse<'a> {
         } else {
             b""
         };
-        let attributes = if capabilities & capability::CONNECT_ATTRS != 0 && !cursor.is_empty() {
-            cursor.lenenc_bytes("connection attributes")?
-        } else {
-            b""
+        let attributes = match capabilities & capability::CONNECT_ATTRS {
+            0 => &b""[..],
+            _ => cursor.lenenc_bytes("connection attributes")?,
         };
+        if attributes.len() > ATTRIBUTES_BYTES_MAX {
+            return Err(Malformed::new("connection attributes"));
+        }
         Ok(HandshakeResponse {
             capabilities,
             packet_bytes_max,

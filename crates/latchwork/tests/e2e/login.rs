@@ -1,6 +1,6 @@
 //! Which users may connect.
 
-use crate::support::{Latchwork, have, text};
+use crate::support::{Latchwork, feed, have, text};
 use std::process::{Command, Output};
 
 fn over_tcp(server: &Latchwork, options: &[&str], statement: &str) -> Output {
@@ -76,6 +76,32 @@ fn mariadbs_client_encrypts_and_compresses() {
     );
     let complaint = text(&refused.stderr);
     assert!(complaint.contains("2026"), "the certificate names no host: {complaint}");
+}
+
+#[test]
+fn statements_of_several_packets_go_both_ways_compressed_and_encrypted() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &["--max_allowed_packet=64M"]);
+    server.sql("SET PASSWORD = PASSWORD('secret')");
+    // One text compresses to almost nothing, the other one less well.
+    let even = "latchwork".repeat(3_000_000);
+    let uneven: String =
+        (0..20_000_000u64).map(|at| char::from(b'A' + ((at * at) >> 9) as u8 % 26)).collect();
+    for text in [even, uneven] {
+        for version in ["TLSv1.2", "TLSv1.3"] {
+            let mut client = Command::new("mariadb");
+            client
+                .args(["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", "--batch", "-N", "--user=root"])
+                .args(["--password=secret", "--max-allowed-packet=64M", "--ssl", "--compress"])
+                .args([format!("--port={}", server.port()), format!("--tls-version={version}")]);
+            let output = feed(&mut client, &format!("SELECT '{text}';"));
+            let answer = String::from_utf8_lossy(&output.stdout);
+            assert!(answer.trim_end() == text, "{version}: {}", crate::support::text(&output.stderr));
+        }
+    }
 }
 
 #[test]

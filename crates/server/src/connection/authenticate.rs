@@ -313,6 +313,7 @@ fn enter_database(channel: &mut Channel, admitted: Admitted, claim: &Claim) -> R
     channel.flush()?;
     if channel.output.capabilities & capability::COMPRESS != 0 {
         channel.output.entry.stream.compress();
+        channel.reader.ignore_sequences();
         session.set_compressed();
     }
     Ok(session)

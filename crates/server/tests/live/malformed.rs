@@ -5,8 +5,12 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use wire::client::ClientError;
 use wire::command::com;
+use wire::constants::{NATIVE_PASSWORD, capability};
+use wire::handshake::HandshakeResponse;
+use wire::{PacketReader, PacketWriter};
 
 /// Sends bytes after the handshake, without a check of their meaning.
 fn send_raw(live: &Live, bytes: &[u8]) -> Vec<u8> {
@@ -100,5 +104,56 @@ fn a_packet_over_max_allowed_packet_is_1153_and_the_next_statement_runs() {
         assert!(matches!(error, ClientError::Server(_)), "{error}");
         assert_eq!(error.code(), Some(1153), "{error}");
         connection.ping().unwrap();
+    }
+}
+
+/// Logs in as root, with these bytes as connection attributes. Returns the answer's payload.
+fn login_with_attributes(live: &Live, attributes: &[u8]) -> Vec<u8> {
+    let mut stream = live.raw();
+    let mut reader = PacketReader::new(1 << 20);
+    let mut next = |stream: &mut UnixStream, sequence: u8| loop {
+        reader.set_sequence(sequence);
+        if let Some(packet) = reader.next_packet().unwrap() {
+            return reader.payload(&packet).to_vec();
+        }
+        let count = stream.read(reader.space()).unwrap();
+        reader.received(count);
+        assert!(count > 0, "no answer");
+    };
+    next(&mut stream, 0);
+    let response = HandshakeResponse {
+        capabilities: capability::CLIENT,
+        packet_bytes_max: 1 << 24,
+        charset: 45,
+        user: b"root",
+        auth_answer: b"",
+        database: None,
+        auth_plugin: NATIVE_PASSWORD,
+        attributes: b"",
+    };
+    let mut payload = Vec::new();
+    response.write(&mut payload);
+    let flags = (capability::CLIENT | capability::CONNECT_ATTRS) as u32;
+    payload[..4].copy_from_slice(&flags.to_le_bytes());
+    payload.extend_from_slice(attributes);
+    let mut writer = PacketWriter::new();
+    writer.set_sequence(1);
+    writer.packet(&payload);
+    stream.write_all(writer.bytes()).unwrap();
+    next(&mut stream, 2)
+}
+
+/// What is accepted and refused here is what MariaDB 10.11 accepts and refuses.
+#[test]
+fn connection_attributes_are_bounded_and_whole() {
+    let live = Live::start(&[]);
+    let long = |bytes: u32| [&[0xfd][..], &bytes.to_le_bytes()[..3], &vec![b'a'; bytes as usize]].concat();
+    for good in [&b"\0"[..], b"\x04\x01a\x01b", b"\x04\x01a\x05b", b"\x02\x01a", b"\x04\x01a\x01bmore"] {
+        assert_eq!(login_with_attributes(&live, good)[0], 0, "{good:x?}");
+    }
+    assert_eq!(login_with_attributes(&live, &long(65_535))[0], 0);
+    for bad in [b"".to_vec(), b"\x05\x01a\x01b".to_vec(), vec![0xff], vec![0xfb], long(65_536)] {
+        let answer = login_with_attributes(&live, &bad);
+        assert_eq!(answer[..3], [0xff, 0x13, 0x04], "error 1043: {:x?}", &bad[..bad.len().min(9)]);
     }
 }

@@ -55,6 +55,7 @@ pub struct PacketReader {
     joined: Range<usize>,
     state: State,
     expected: u8,
+    checks_numbers: bool,
     payload_bytes_max: usize,
 }
 
@@ -79,6 +80,7 @@ impl PacketReader {
             joined: 0..0,
             state: State::First,
             expected: 0,
+            checks_numbers: true,
             payload_bytes_max,
         }
     }
@@ -90,6 +92,12 @@ impl PacketReader {
     /// The number that the next packet must have. The answer to the last packet begins with the same number.
     pub fn sequence(&self) -> u8 {
         self.expected
+    }
+
+    /// From now on packets may have any numbers: in the compressed protocol the frames are numbered, and
+    /// MariaDB's client library gives all parts of a packet the number 0.
+    pub fn ignore_sequences(&mut self) {
+        self.checks_numbers = false;
     }
 
     pub fn set_sequence(&mut self, expected: u8) {
@@ -167,7 +175,7 @@ impl PacketReader {
                 return Ok(None);
             }
             let (length, sequence) = header(waiting);
-            if sequence != self.expected {
+            if self.checks_numbers && sequence != self.expected {
                 return Err(FrameError::OutOfOrder { expected: self.expected, got: sequence });
             }
             let more = length == PART_BYTES_MAX;
