@@ -8,7 +8,7 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use wire::client::ClientError;
 use wire::command::com;
-use wire::constants::{NATIVE_PASSWORD, capability};
+use wire::constants::{auth_plugin, capability};
 use wire::handshake::HandshakeResponse;
 use wire::{PacketReader, PacketWriter};
 
@@ -128,7 +128,7 @@ fn login_with_attributes(live: &Live, attributes: &[u8]) -> Vec<u8> {
         user: b"root",
         auth_answer: b"",
         database: None,
-        auth_plugin: NATIVE_PASSWORD,
+        auth_plugin: auth_plugin::NATIVE_PASSWORD.as_bytes(),
         attributes: b"",
     };
     let mut payload = Vec::new();
