@@ -15,7 +15,10 @@ fn connect(live: &Live, header: &[u8]) -> Result<Connection<TcpStream>, ClientEr
 
 fn start(networks: &str) -> Live {
     let live = Live::start(&[&format!("--proxy_protocol_networks={networks}")]);
-    live.connect().query("SET PASSWORD = PASSWORD('secret')").unwrap();
+    let mut root = live.connect();
+    root.query("SET PASSWORD = PASSWORD('secret')").unwrap();
+    root.query("CREATE USER root IDENTIFIED BY 'secret'").unwrap();
+    root.query("GRANT ALL ON *.* TO root").unwrap();
     live
 }
 
