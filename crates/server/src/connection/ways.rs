@@ -120,13 +120,13 @@ impl Exchange<'_> {
         if !self.uses_password() {
             return Ok(Entry::Closed);
         }
-        if let Some(verifier) = self.shared.accounts.verifier(&way.text) {
-            let is_right = verifier.accepts(self.scramble, &self.answer);
-            if is_right {
-                let said = [caching_sha2::MORE_DATA, caching_sha2::FAST_CHECK_WENT_WELL];
-                self.channel.output.writer.packet(&said);
-            }
-            return Ok(Entry::open_if(is_right, way.text.as_bytes()));
+        // As in MySQL, an answer that is not right is followed by the password itself: old PyMySQL takes the
+        // zero behind the scramble for a part of it.
+        let known = self.shared.accounts.verifier(&way.text);
+        if known.is_some_and(|verifier| verifier.accepts(self.scramble, &self.answer)) {
+            let said = [caching_sha2::MORE_DATA, caching_sha2::FAST_CHECK_WENT_WELL];
+            self.channel.output.writer.packet(&said);
+            return Ok(Entry::Open(way.text.as_bytes().to_vec()));
         }
         let Some(password) = self.password()? else { return Ok(Entry::Closed) };
         let is_right = hash.is_of(&password);

@@ -2,6 +2,7 @@
 //! here.
 
 use super::listing::{Listing, characters, number};
+use crate::accounts::Rights;
 use crate::statements::show::infoschema::{self, status};
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, Level, ResultSink, Session, SqlError};
@@ -246,6 +247,7 @@ pub(super) fn show_other(
         return listing.send(session, sink);
     }
     if words.accept("ENGINE") {
+        session.access.check_any_global(Rights::PROCESS)?;
         let engine = crate::variables::assign::engine_named(&words.name()?)?;
         let mut listing =
             Listing::new([("Type", characters(10)), ("Name", characters(512)), ("Status", characters(1024))]);
