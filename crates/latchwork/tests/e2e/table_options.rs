@@ -10,9 +10,13 @@ fn pages(server: &Latchwork, table: &str) -> u64 {
                  AND segment_number IS NULL";
     server.sql(&format!("SET GLOBAL counting.key_buffer_size = 33554432; CACHE INDEX {table} IN counting"));
     let read = || server.sql(count).trim().parse::<u64>().unwrap();
-    let before = read();
-    server.sql(&format!("LOAD INDEX INTO CACHE {table}"));
-    let pages = read() - before;
+    // The engine's own work may read a page meanwhile.
+    let once = || {
+        let before = read();
+        server.sql(&format!("LOAD INDEX INTO CACHE {table}"));
+        read() - before
+    };
+    let pages = (0..3).map(|_| once()).min().unwrap();
     server.sql(&format!("CACHE INDEX {table} IN DEFAULT"));
     pages
 }
