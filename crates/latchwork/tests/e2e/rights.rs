@@ -23,3 +23,30 @@ fn each_statement_wants_the_rights_that_mariadb_wants() {
     assert!(output.status.success(), "{told}{}", text(&output.stderr));
     println!("{told}");
 }
+
+#[test]
+fn a_dump_of_everything_brings_the_accounts_along() {
+    if !have(&["mariadb", "mariadb-dump"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let [from, to] = ["from", "to"].map(|name| {
+        let folder = scratch.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        Latchwork::start(&folder, &[])
+    });
+    from.sql(
+        "CREATE DATABASE zoo; CREATE TABLE zoo.t (a INT, b INT); INSERT INTO zoo.t VALUES (1, 2);
+         CREATE USER ann IDENTIFIED BY 'secret'; GRANT SELECT (a), INSERT ON zoo.t TO ann;
+         CREATE ROLE keeper; GRANT ALL ON zoo.* TO keeper; GRANT keeper TO ann",
+    );
+    let dump = Command::new("mariadb-dump")
+        .args(["--no-defaults", "--user=root", "--all-databases", "--socket"])
+        .arg(&from.socket)
+        .output()
+        .unwrap();
+    assert!(dump.status.success(), "{}", text(&dump.stderr));
+    to.sql(&text(&dump.stdout));
+    let shown = "FLUSH PRIVILEGES; SHOW GRANTS FOR ann; SHOW GRANTS FOR keeper; SELECT * FROM zoo.t";
+    assert_eq!(to.sql(shown), from.sql(shown));
+}

@@ -95,12 +95,6 @@ pub(super) fn show_tables(
         for table in session.tables_of(&database)? {
             push(&table.def().name, "BASE TABLE");
         }
-        let users = infoschema::users();
-        let shows_users =
-            session.instance.accounts.are_on() && session.access.sees_table(&database, users.name);
-        if database == crate::names::MYSQL && shows_users {
-            push(users.name, "VIEW");
-        }
     }
     listing.filter(words)?;
     words.end()?;

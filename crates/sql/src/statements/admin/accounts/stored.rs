@@ -117,6 +117,19 @@ fn create_missing(own: &mut Own, root: &[Account]) -> Result<(), SqlError> {
          PRIMARY KEY (Host, User, Role)) {OPTIONS} COMMENT='Granted roles'",
         name("Role", 128)
     ))?;
+    // Dumps want these two. Nothing is written to them: the logs are files.
+    own.run(
+        "CREATE TABLE IF NOT EXISTS general_log (event_time TIMESTAMP(6) NOT NULL, user_host MEDIUMTEXT NOT NULL, \
+         thread_id BIGINT UNSIGNED NOT NULL, server_id INT UNSIGNED NOT NULL, command_type VARCHAR(64) NOT NULL, \
+         argument MEDIUMTEXT NOT NULL) COMMENT='General log'",
+    )?;
+    own.run(
+        "CREATE TABLE IF NOT EXISTS slow_log (start_time TIMESTAMP(6) NOT NULL, user_host MEDIUMTEXT NOT NULL, \
+         query_time TIME(6) NOT NULL, lock_time TIME(6) NOT NULL, rows_sent BIGINT UNSIGNED NOT NULL, \
+         rows_examined BIGINT UNSIGNED NOT NULL, db VARCHAR(512) NOT NULL, last_insert_id INT NOT NULL, \
+         insert_id INT NOT NULL, server_id INT UNSIGNED NOT NULL, sql_text MEDIUMTEXT NOT NULL, \
+         thread_id BIGINT UNSIGNED NOT NULL, rows_affected BIGINT UNSIGNED NOT NULL) COMMENT='Slow log'",
+    )?;
     // This table comes last: where it is, all of them are. The first account comes with it, in a row of its
     // own statement, and a crash in between is mended by the next start.
     own.run(&format!(
