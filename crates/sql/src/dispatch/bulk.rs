@@ -62,11 +62,12 @@ impl Session {
         if let Some(result) = self.try_plain_insert_of_rows(&statement.text, statement.mode, rows, sink) {
             return result;
         }
-        match form(statement)? {
+        let form = form(statement)?;
+        match form {
             Form::AllRows => self.in_one_statement(|session| session.run_rows(statement, rows, sink))?,
             Form::Update | Form::Delete => self.run_rows(statement, rows, sink)?,
         }
-        self.end_bulk(form(statement)?, sink)
+        self.end_bulk(form, sink)
     }
 
     /// Runs `body`, which runs statements: either all of their changes are kept or none.

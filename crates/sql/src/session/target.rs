@@ -5,7 +5,7 @@ use crate::definition::metadata::TableMetadata;
 use crate::locks::Mode;
 use crate::locks::Used;
 use crate::names;
-use crate::{ErrorKind, Session, SqlError};
+use crate::{Session, SqlError};
 use engine::{Table, TableDef};
 use std::sync::Arc;
 use types::{ColumnType, Value};
@@ -103,15 +103,7 @@ impl Session {
             self.targets.0.remove(position);
         }
         if database.eq_ignore_ascii_case(names::INFORMATION_SCHEMA) {
-            return Err(SqlError::new(
-                ErrorKind::DatabaseAccessDenied,
-                format!(
-                    "Access denied for user '{}'@'{}' to database '{}'",
-                    self.client.user,
-                    self.client.host,
-                    names::INFORMATION_SCHEMA
-                ),
-            ));
+            return Err(self.access.database_denied(names::INFORMATION_SCHEMA));
         }
         let database = database.to_owned();
         let table = self.table_to_use(&database, name)?;

@@ -20,13 +20,7 @@ pub(super) fn check_writable(session: &Session, database: &str) -> Result<(), Sq
     if !is_reserved(database) {
         return Ok(());
     }
-    Err(SqlError::new(
-        ErrorKind::DatabaseAccessDenied,
-        format!(
-            "Access denied for user '{}'@'{}' to database '{database}'",
-            session.client.user, session.client.host
-        ),
-    ))
+    Err(session.access.database_denied(database))
 }
 
 /// CREATE {DATABASE | SCHEMA}, behind those words.

@@ -23,7 +23,7 @@ use crate::session::plans::ChangePlan;
 use crate::session::transaction::Writes;
 use crate::spill::{Spooled, read_row};
 use crate::status::Counter;
-use crate::{ErrorKind, ResultSink, Session, SqlError, Warnings};
+use crate::{ResultSink, Session, SqlError, Warnings};
 use bumpalo::Bump;
 use engine::{Error, KeyList, Readers, RowUpdate, Writer};
 use sqlparser::ast;
@@ -84,13 +84,7 @@ pub(super) fn plan_insert(
         _ => return Err(SqlError::syntax(&name.to_string(), 1)),
     };
     if database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
-        return Err(SqlError::new(
-            ErrorKind::DatabaseAccessDenied,
-            format!(
-                "Access denied for user '{}'@'{}' to database '{database}'",
-                session.client.user, session.client.host
-            ),
-        ));
+        return Err(session.access.database_denied(&database));
     }
     let need = target_need(session, insert, &database, &table_name)?;
     let target = Arc::new(Target::new(session.table_to_use(&database, &table_name)?)?);

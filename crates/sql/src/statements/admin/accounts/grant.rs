@@ -1,7 +1,7 @@
 //! GRANT and REVOKE.
 
 use super::names::{self, Changes};
-use super::{begin, not_in_table, now, quoted, stored};
+use super::{begin, no_such_grant, not_in_table, now, quoted, stored};
 use crate::accounts::access::TableNeed;
 use crate::accounts::book::{Book, TableGrant};
 use crate::accounts::{Account, Grantee, Rights, Way};
@@ -419,11 +419,6 @@ pub(crate) fn revoke(
         Ok(())
     })?;
     session.done(0, String::new(), sink)
-}
-
-fn no_such_grant(name: &Grantee) -> SqlError {
-    let text = format!("There is no such grant defined for user '{}' on host '{}'", name.user, name.host);
-    SqlError::new(ErrorKind::NoSuchGrant, text)
 }
 
 fn take(

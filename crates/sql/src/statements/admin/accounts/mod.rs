@@ -39,6 +39,12 @@ fn failed(operation: &str, names: &[String]) -> Result<(), SqlError> {
     Err(SqlError::new(ErrorKind::OperationOnUserFailed, text))
 }
 
+/// 1141.
+fn no_such_grant(name: &Grantee) -> SqlError {
+    let text = format!("There is no such grant defined for user '{}' on host '{}'", name.user, name.host);
+    SqlError::new(ErrorKind::NoSuchGrant, text)
+}
+
 /// Every change of accounts ends the transaction, and waits for nobody's read lock.
 fn begin(session: &mut Session) -> Result<(), SqlError> {
     session.check_not_locked_out()?;

@@ -1,6 +1,6 @@
 //! SHOW GRANTS and SHOW CREATE USER.
 
-use super::names;
+use super::{names, no_such_grant};
 use crate::accounts::book::Book;
 use crate::accounts::{Account, Grantee, Lifetime, Rights, TlsNeed};
 use crate::names::MYSQL;
@@ -147,11 +147,6 @@ fn table_list(grant: &crate::accounts::book::TableGrant) -> String {
         }
     }
     all.join(", ")
-}
-
-fn no_such_grant(name: &Grantee) -> SqlError {
-    let text = format!("There is no such grant defined for user '{}' on host '{}'", name.user, name.host);
-    SqlError::new(ErrorKind::NoSuchGrant, text)
 }
 
 /// The book; a server without accounts refuses.
