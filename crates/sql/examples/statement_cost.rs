@@ -6,6 +6,9 @@
 //!     target/release/examples/statement_cost points_10 200
 //! ```
 //!
+//! A third argument says whose rights the session has: `everything` (the default: nobody's, as in programs that
+//! embed the engine), `global` (an account with its rights on everything), `table` or `columns`.
+//!
 //! "Collected" divided by the number of statements is the figure. Files are in memory and no thread works in
 //! the background, so that nothing but the statements counts. Without callgrind it prints only how many rows
 //! came back. (rustix asks the vDSO for the number of the core; valgrind has none, hence the flag.)
@@ -17,10 +20,11 @@ mod sbtest1;
 
 use base::random::Random;
 use engine::{CacheOptions, Database, FlushLog, LogOptions, Options, WriteBack};
-use latchwork_sql::{Instance, Session, SqlError};
+use latchwork_sql::{Instance, Session, SqlError, open_accounts};
 use null_sink::NullSink;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::Arc;
 use types::ValueRef;
 
 const ROWS: u32 = 20_000;
@@ -137,6 +141,26 @@ fn run_of<'s>(kind: &str, session: &mut Session) -> Result<Option<Run<'s>>, SqlE
     }))
 }
 
+/// What an account is granted, by the third argument.
+const GRANTS: [(&str, &str); 3] = [
+    ("global", "SELECT, INSERT, UPDATE, DELETE ON *.*"),
+    ("table", "SELECT, INSERT, UPDATE, DELETE ON sbtest.sbtest1"),
+    ("columns", "SELECT (id, k, c, pad), INSERT (id, k, c, pad), UPDATE (k, c), DELETE ON sbtest.sbtest1"),
+];
+
+/// A session of an account that has only these rights.
+fn logged_in(grant: &str, own: &mut Session, instance: Arc<Instance>) -> Result<Session, SqlError> {
+    let sink = &mut NullSink::default();
+    open_accounts(&instance, &[])?;
+    own.query(b"CREATE USER ann", sink)?;
+    own.query(format!("GRANT {grant} TO ann").as_bytes(), sink)?;
+    let account = instance.accounts().find("ann", &["localhost"]).expect("it has just been made");
+    let mut session = Session::new(instance, 2, "ann", "localhost");
+    session.log_in(&account);
+    session.use_database("sbtest")?;
+    Ok(session)
+}
+
 /// The part that callgrind counts.
 #[inline(never)]
 fn measured(
@@ -155,6 +179,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let kind = arguments.next().unwrap_or_default();
     let count = arguments.next().and_then(|count| count.parse().ok()).unwrap_or(200);
+    let whose = arguments.next().unwrap_or_else(|| "everything".to_owned());
     let options = Options {
         cache: CacheOptions {
             size_bytes: 64 << 20,
@@ -168,10 +193,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let database = Database::open(Path::new("data"), options)?;
     database.create_database("sbtest", &[])?;
-    let mut session = Session::new(Instance::new(database), 1, "root", "localhost");
+    let instance = Instance::new(database);
+    let mut session = Session::new(instance.clone(), 1, "root", "localhost");
     session.use_database("sbtest")?;
     let mut sink = NullSink::default();
     sbtest1::load(&mut session, ROWS, &mut sink)?;
+    if whose != "everything" {
+        let Some((_, grant)) = GRANTS.iter().find(|(name, _)| *name == whose) else {
+            return Err(format!("no rights {whose:?}: everything, global, table, columns").into());
+        };
+        session = logged_in(grant, &mut session, instance)?;
+    }
     let Some(mut run) = run_of(&kind, &mut session)? else {
         return Err(format!("no kind of statement {kind:?}: one of {KINDS}, and how many of them").into());
     };

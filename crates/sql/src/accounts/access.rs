@@ -5,12 +5,23 @@ use super::book::{Book, TableGrant};
 use super::rights::Rights;
 use crate::{ErrorKind, SqlError};
 use base::sync::atomic::{AtomicU64, Ordering};
+use foldhash::fast::FixedState;
+use hashbrown::{Equivalent, HashMap, HashSet};
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::sync::Arc;
 
-/// How many statements a session remembers as allowed.
-const ALLOWED_MAX: usize = 1024;
+/// How many statements a session remembers as allowed, and of how many tables the rights.
+const REMEMBERED_MAX: usize = 1024;
+
+/// The names of a table's database and of the table, to look for.
+#[derive(Hash)]
+struct TableName<'a>(&'a str, &'a str);
+
+impl Equivalent<(String, String)> for TableName<'_> {
+    fn equivalent(&self, key: &(String, String)) -> bool {
+        self.0 == key.0 && self.1 == key.1
+    }
+}
 
 /// What one session may do.
 #[derive(Clone, Debug)]
@@ -30,7 +41,9 @@ pub(crate) struct Access {
     /// [`super::Accounts::version`] of the book.
     version: u64,
     /// The numbers of statements that have been allowed since the book or the role changed.
-    allowed: RefCell<HashSet<u64, foldhash::fast::FixedState>>,
+    allowed: RefCell<HashSet<u64, FixedState>>,
+    /// What [`Access::on_table`] gave since then, by database and table.
+    on_tables: RefCell<HashMap<(String, String), Arc<TableGrant>, FixedState>>,
 }
 
 /// What a statement wants to do with one table.
@@ -116,6 +129,7 @@ impl Access {
             book: Arc::default(),
             version: 0,
             allowed: RefCell::default(),
+            on_tables: RefCell::default(),
         }
     }
 
@@ -138,6 +152,7 @@ impl Access {
             book,
             version,
             allowed: RefCell::default(),
+            on_tables: RefCell::default(),
         }
     }
 
@@ -160,7 +175,12 @@ impl Access {
     pub(crate) fn take_up(&mut self, book: Arc<Book>, version: u64) {
         self.grantees = book.grantees(&self.account, self.role.as_deref());
         (self.book, self.version) = (book, version);
-        self.allowed.borrow_mut().clear();
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.allowed.get_mut().clear();
+        self.on_tables.get_mut().clear();
     }
 
     /// SET ROLE.
@@ -168,7 +188,7 @@ impl Access {
         self.grantees = self.book.grantees(&self.account, role.as_deref());
         self.global = self.book.global(&self.grantees);
         self.role = role;
-        self.allowed.borrow_mut().clear();
+        self.forget();
     }
 
     /// The rights on a database, the global ones among them.
@@ -181,9 +201,18 @@ impl Access {
     }
 
     /// The rights on a table: those on all of it, the database's among them, and those on its columns.
-    pub(crate) fn on_table(&self, database: &str, table: &str) -> TableGrant {
+    pub(crate) fn on_table(&self, database: &str, table: &str) -> Arc<TableGrant> {
+        if let Some(grant) = self.on_tables.borrow().get(&TableName(database, table)) {
+            return grant.clone();
+        }
         let mut grant = self.book.table(&self.grantees, database, table);
         grant.rights |= self.on_database(database);
+        let grant = Arc::new(grant);
+        let mut on_tables = self.on_tables.borrow_mut();
+        if on_tables.len() >= REMEMBERED_MAX {
+            on_tables.clear();
+        }
+        on_tables.insert((database.to_owned(), table.to_owned()), grant.clone());
         grant
     }
 
@@ -237,8 +266,7 @@ impl Access {
             return Rights::OF_COLUMNS;
         }
         let grant = self.on_table(database, table);
-        let of_column = grant.columns.get(&column.to_lowercase()).copied().unwrap_or_default();
-        (grant.rights | of_column) & Rights::OF_COLUMNS
+        grant.on_column(column) & Rights::OF_COLUMNS
     }
 
     /// True if the session may know that the column exists.
@@ -263,7 +291,7 @@ impl Access {
             self.check_table(need)?;
         }
         let mut allowed = self.allowed.borrow_mut();
-        if allowed.len() >= ALLOWED_MAX {
+        if allowed.len() >= REMEMBERED_MAX {
             allowed.clear();
         }
         allowed.insert(needs.number);
@@ -279,8 +307,7 @@ impl Access {
             return Err(self.table_denied(missing, &need.database, &need.table));
         }
         for (column, rights) in &need.columns {
-            let of_column = grant.columns.get(&column.to_lowercase()).copied().unwrap_or_default();
-            let missing = rights.without(grant.rights | of_column);
+            let missing = rights.without(grant.on_column(column));
             if missing.intersects(need.unnamed) {
                 return Err(self.table_denied(missing, &need.database, &need.table));
             }

@@ -28,6 +28,13 @@ impl TableGrant {
         self.columns.values().fold(Rights::NONE, |all, rights| all | *rights)
     }
 
+    /// The rights on a column, those on the whole table among them. For grants of [`Book::table`], which have
+    /// columns' names in small letters.
+    pub(crate) fn on_column(&self, column: &str) -> Rights {
+        let found = self.columns.get(column).or_else(|| self.columns.get(&column.to_lowercase()));
+        self.rights | found.copied().unwrap_or_default()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rights.is_empty() && self.columns.values().all(|rights| rights.is_empty())
     }

@@ -56,7 +56,7 @@ impl Session {
     ) -> Option<Result<Inserted, SqlError>> {
         // The parser reports wrong names, because the text may not even be a statement.
         let target = self.target(head.database.as_deref(), &head.table).ok()?;
-        if !self.may_insert_whole_rows(&target, head.replace) {
+        if !self.may_insert(&target, head) {
             return None;
         }
         let on_duplicate = OnDuplicate::of(head.replace, head.ignore);
@@ -94,12 +94,22 @@ impl Session {
         Some(inserter.finish(self))
     }
 
-    /// False for a session that may insert into some columns only, or not at all: the planned way tells.
-    fn may_insert_whole_rows(&self, target: &Target, replaces: bool) -> bool {
-        let wanted = if replaces { Rights::INSERT | Rights::DELETE } else { Rights::INSERT };
+    /// False for a session that may not do this: the planned way says what is missing.
+    fn may_insert(&self, target: &Target, head: &Head<'_>) -> bool {
+        let whole = if head.replace { Rights::DELETE } else { Rights::NONE };
+        if self.access.global.contains(whole | Rights::INSERT) {
+            return true;
+        }
         let def = &target.def;
-        self.access.global.contains(wanted)
-            || self.access.on_table(&def.database, &def.name).rights.contains(wanted)
+        let grant = self.access.on_table(&def.database, &def.name);
+        let may = |column: &str| grant.on_column(column).contains(Rights::INSERT);
+        grant.rights.contains(whole)
+            && (grant.rights.contains(Rights::INSERT)
+                || match &head.columns {
+                    // Even an empty list needs a right on some column.
+                    Some(columns) => !columns.is_empty() && columns.iter().all(|column| may(column)),
+                    None => def.columns.iter().all(|column| may(&column.name)),
+                })
     }
 
     /// Runs `sql` once for each row of parameters, as one statement, if it is a plain INSERT or REPLACE.
@@ -192,7 +202,7 @@ impl PlainRows<'_> {
     ) -> Option<Result<Inserted, SqlError>> {
         let head = &self.head;
         let target = session.target(head.database.as_deref(), &head.table).ok()?;
-        if !session.may_insert_whole_rows(&target, head.replace) {
+        if !session.may_insert(&target, head) {
             return None;
         }
         let on_duplicate = OnDuplicate::of(head.replace, head.ignore);
