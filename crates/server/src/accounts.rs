@@ -11,7 +11,7 @@
 mod secrets;
 mod usage;
 
-pub(crate) use secrets::{CACHING_SHA2, ED25519, NATIVE, UNIX_SOCKET, check_secret, new_secret};
+pub(crate) use secrets::{CACHING_SHA2, ED25519, NATIVE, PARSEC, UNIX_SOCKET, check_secret, new_secret};
 use secrets::{INVALID, asks_for_password};
 pub(crate) use usage::Place;
 

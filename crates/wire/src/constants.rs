@@ -148,4 +148,6 @@ pub mod auth_plugin {
     pub const CACHING_SHA2: &str = "caching_sha2_password";
     /// The client's side of MariaDB's `ed25519`.
     pub const ED25519: &str = "client_ed25519";
+    /// MariaDB's method since version 11.6.
+    pub const PARSEC: &str = "parsec";
 }

@@ -6,6 +6,7 @@ use sql::{ErrorKind, SqlError};
 use wire::auth::PasswordHash;
 use wire::auth::caching_sha2::{self, SALT_BYTES, SlowHash};
 use wire::auth::ed25519::PublicKey;
+use wire::auth::parsec::{self, SaltedKey};
 
 /// The method whose secret is `*` and 40 hexadecimal digits.
 pub(crate) const NATIVE: &str = "mysql_native_password";
@@ -13,6 +14,8 @@ pub(crate) const NATIVE: &str = "mysql_native_password";
 pub(crate) const CACHING_SHA2: &str = "caching_sha2_password";
 /// MariaDB's method with a public key.
 pub(crate) const ED25519: &str = "ed25519";
+/// MariaDB's method with a public key and a salt.
+pub(crate) const PARSEC: &str = "parsec";
 /// The method that believes the operating system.
 pub(crate) const UNIX_SOCKET: &str = "unix_socket";
 /// The secret of an account that has no password and lets nobody in without one. No hash looks like it.
@@ -25,17 +28,19 @@ pub(crate) fn new_secret(plugin: &str, password: &[u8]) -> Result<String, SqlErr
         NATIVE | CACHING_SHA2 | ED25519 if password.is_empty() => Ok(String::new()),
         NATIVE => Ok(PasswordHash::of(password).to_text()),
         ED25519 => Ok(PublicKey::of(password).to_text()),
+        // An empty password gets a salt too: it is one that a client has to know.
+        PARSEC => Ok(SaltedKey::of(password, &random::<{ parsec::SALT_BYTES }>()?).to_text()),
         CACHING_SHA2 if password.len() > caching_sha2::PASSWORD_BYTES_MAX => Err(SqlError::new(
             ErrorKind::NotValidPassword,
             "Your password does not satisfy the current policy",
         )),
-        CACHING_SHA2 => {
-            let salt = random_letters::<SALT_BYTES>()
-                .map_err(|error| SqlError::new(ErrorKind::Unknown, format!("no random bytes: {error}")))?;
-            Ok(SlowHash::text_of(password, &salt))
-        }
+        CACHING_SHA2 => Ok(SlowHash::text_of(password, &random::<SALT_BYTES>()?)),
         _ => Err(not_loaded(plugin)),
     }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], SqlError> {
+    random_letters().map_err(|error| SqlError::new(ErrorKind::Unknown, format!("no random bytes: {error}")))
 }
 
 /// See [`sql::host::Host::check_secret`].
@@ -46,6 +51,7 @@ pub(crate) fn check_secret(plugin: &str, text: &str) -> Result<(), SqlError> {
             text == INVALID || PasswordHash::from_text(text).is_some(),
             "Password hash should be a 41-digit hexadecimal number",
         ),
+        PARSEC => (SaltedKey::from_text(text).is_some(), "Wrong ext-salt format"),
         ED25519 => (PublicKey::from_text(text).is_some(), "Password hash should be 43 characters long"),
         CACHING_SHA2 => {
             (SlowHash::parse(text).is_some(), "Password hash should be $A$005$ and 63 characters behind it")
@@ -73,8 +79,8 @@ mod tests {
 
     #[test]
     fn secrets_are_hashes() {
-        for plugin in [NATIVE, CACHING_SHA2, ED25519] {
-            assert_eq!(new_secret(plugin, b"").unwrap(), "");
+        for plugin in [NATIVE, CACHING_SHA2, ED25519, PARSEC] {
+            assert_eq!(new_secret(plugin, b"").unwrap().is_empty(), plugin != PARSEC);
             let hash = new_secret(plugin, b"secret").unwrap();
             assert!(!hash.contains("secret"));
             assert_eq!(check_secret(plugin, &hash), Ok(()));

@@ -2,12 +2,13 @@
 //! way after the other, until one lets it in.
 
 use super::{Channel, End};
-use crate::accounts::{CACHING_SHA2, ED25519, NATIVE, UNIX_SOCKET, is_vouched_for};
+use crate::accounts::{CACHING_SHA2, ED25519, NATIVE, PARSEC, UNIX_SOCKET, is_vouched_for};
 use crate::random::random_letters;
 use crate::shared::Shared;
 use sql::accounts::{Account, Way};
 use wire::auth::caching_sha2::{self, SlowHash, Verifier};
-use wire::auth::ed25519::{NONCE_BYTES, PublicKey};
+use wire::auth::ed25519::{self, PublicKey};
+use wire::auth::parsec::{self, SaltedKey};
 use wire::auth::{PasswordHash, Scramble};
 use wire::constants::auth_plugin;
 use wire::handshake::write_auth_switch;
@@ -80,6 +81,7 @@ impl Exchange<'_> {
                 Ok(Entry::open_if(hash.accepts(self.scramble, &self.answer), &hash.0))
             }
             ED25519 => self.try_ed25519(way),
+            PARSEC => self.try_parsec(way),
             CACHING_SHA2 => {
                 self.switch_to(auth_plugin::CACHING_SHA2)?;
                 match way.text.is_empty() {
@@ -103,7 +105,7 @@ impl Exchange<'_> {
 
     /// The client signs random bytes of its own: the greeting's are too few.
     fn try_ed25519(&mut self, way: &Way) -> Result<Entry, End> {
-        let nonce = random_letters::<NONCE_BYTES>()?;
+        let nonce = random_letters::<{ ed25519::NONCE_BYTES }>()?;
         self.answer = self.ask(|packet| write_auth_switch(packet, auth_plugin::ED25519, &nonce))?;
         self.plugin.clear();
         // A client signs with an empty password too.
@@ -113,6 +115,19 @@ impl Exchange<'_> {
         };
         let Some(key) = key else { return Ok(Entry::Closed) };
         Ok(Entry::open_if(key.accepts(&nonce, &self.answer), &key.0))
+    }
+
+    /// The client asks for the salt with an empty packet, then signs random bytes of both sides.
+    fn try_parsec(&mut self, way: &Way) -> Result<Entry, End> {
+        let Some(kept) = SaltedKey::from_text(&way.text) else { return Ok(Entry::Closed) };
+        let nonce = random_letters::<{ parsec::NONCE_BYTES }>()?;
+        self.plugin.clear();
+        self.answer = self.ask(|packet| write_auth_switch(packet, auth_plugin::PARSEC, &nonce))?;
+        if !self.answer.is_empty() {
+            return Ok(Entry::Closed);
+        }
+        self.answer = self.ask(|packet| packet.extend_from_slice(&kept.salt_packet()))?;
+        Ok(Entry::open_if(kept.accepts(&nonce, &self.answer), way.text.as_bytes()))
     }
 
     fn try_caching_sha2(&mut self, way: &Way) -> Result<Entry, End> {

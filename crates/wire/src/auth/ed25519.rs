@@ -5,12 +5,13 @@
 //!
 //! Source: MariaDB's documentation, "Authentication Plugin - ed25519".
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
 use ed25519_dalek::hazmat::{ExpandedSecretKey, raw_sign};
 use ed25519_dalek::{Digest, Sha512, Signature, VerifyingKey};
 
 /// The random bytes that a client signs.
 pub const NONCE_BYTES: usize = 32;
-const KEY_CHARS: usize = 43;
 
 /// What the server keeps of a password.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,31 +24,11 @@ impl PublicKey {
 
     /// 43 characters of base64, as `ed25519_password()` gives them.
     pub fn to_text(self) -> String {
-        let mut text = String::with_capacity(KEY_CHARS + 1);
-        for group in self.0.chunks(3) {
-            let value = (0..3).fold(0, |value, at| value << 8 | u32::from(*group.get(at).unwrap_or(&0)));
-            (0..4).for_each(|at| text.push(char::from(DIGITS[(value >> (18 - 6 * at)) as usize % 64])));
-        }
-        text.truncate(KEY_CHARS);
-        text
+        STANDARD_NO_PAD.encode(self.0)
     }
 
     pub fn from_text(text: &str) -> Option<PublicKey> {
-        if text.len() != KEY_CHARS {
-            return None;
-        }
-        let mut key = Vec::with_capacity(KEY_CHARS);
-        let (mut value, mut bits) = (0u32, 0);
-        for digit in text.bytes() {
-            value = value << 6 | DIGITS.iter().position(|known| *known == digit)? as u32;
-            bits += 6;
-            if bits >= 8 {
-                bits -= 8;
-                key.push((value >> bits) as u8);
-            }
-        }
-        let unused = value & ((1 << bits) - 1);
-        (unused == 0).then(|| key.try_into().ok().map(PublicKey))?
+        STANDARD_NO_PAD.decode(text).ok()?.try_into().ok().map(PublicKey)
     }
 
     /// True if `answer` is the signature of `nonce` by a client that knows the password.
@@ -69,8 +50,6 @@ pub fn answer(password: &[u8], nonce: &[u8]) -> Vec<u8> {
 fn secret_key(password: &[u8]) -> ExpandedSecretKey {
     ExpandedSecretKey::from_bytes(&Sha512::digest(password).into())
 }
-
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 #[cfg(test)]
 mod tests {

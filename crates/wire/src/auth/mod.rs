@@ -3,6 +3,7 @@
 pub mod caching_sha2;
 pub mod ed25519;
 mod native;
+pub mod parsec;
 
 pub use native::{PasswordHash, answer};
 
