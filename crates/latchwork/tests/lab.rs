@@ -491,18 +491,27 @@ fn a_server_is_reached_by_tcp_with_a_password_that_no_result_shows() {
     let (server, _, mut client) = serve(folder.path(), &["--port=0"]);
     let port = client.query("SELECT @@port").unwrap().to_text().remove(0).remove(0);
     client.query("SET PASSWORD = PASSWORD('p@ss:word')").unwrap();
-    let arguments = |password: &str| {
-        let target = format!("mysql://root:{password}@127.0.0.1:{port}/sbtest");
+    let arguments = |password: &str, options: &str| {
+        let target = format!("mysql://root:{password}@127.0.0.1:{port}/sbtest{options}");
         let sizes = "run smp --workload readonly --rows 1000 --sessions 1 --samples 5 --time 300ms --target";
         sizes.split(' ').map(str::to_string).chain([target]).collect::<Vec<_>>()
     };
-    let right = arguments("p@ss:word");
-    succeed(&right.iter().map(String::as_str).collect::<Vec<_>>(), folder.path());
-    assert_measured(&result(folder.path()), 1, 5, true);
+    let certificate = folder.path().join("data/server-cert.pem");
+    let vouched = format!("?ssl-mode=VERIFY_CA&ssl-ca={}", certificate.display());
+    for options in ["", "?ssl-mode=REQUIRED", &vouched] {
+        let right = arguments("p@ss:word", options);
+        succeed(&right.iter().map(String::as_str).collect::<Vec<_>>(), folder.path());
+        assert_measured(&result(folder.path()), 1, 5, true);
+    }
+    // The certificate names no host.
+    let named = arguments("p@ss:word", &vouched.replace("VERIFY_CA", "VERIFY_IDENTITY"));
+    let output = run(&named.iter().map(String::as_str).collect::<Vec<_>>(), folder.path());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && errors.contains("certificate"), "{errors}");
     for file in ["result.json", "report.html"] {
         assert!(!fs::read_to_string(folder.path().join("out").join(file)).unwrap().contains("p@ss"));
     }
-    let wrong = arguments("guessed");
+    let wrong = arguments("guessed", "");
     let output = run(&wrong.iter().map(String::as_str).collect::<Vec<_>>(), folder.path());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && errors.contains("Access denied"), "{errors}");

@@ -6,6 +6,7 @@
 
 mod connection;
 mod encode;
+mod login;
 mod scanner;
 
 pub use connection::{ClientError, ConnectOptions, Connection, OwnedColumn, Prepared, QueryResult, Value};

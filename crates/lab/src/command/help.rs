@@ -46,6 +46,10 @@ pub(crate) fn list() -> String {
         ),
         ("null", "answers with constant rows and does no work: the ceiling of any server"),
         ("mysql://user[:password]@host[:port]/db", "a server that runs already, by TCP"),
+        (
+            "...?ssl-mode=REQUIRED, ...?ssl-mode=VERIFY_CA&ssl-ca=FILE, or VERIFY_IDENTITY",
+            "the same with TLS: any certificate, one that FILE vouches for, or one that also names the host",
+        ),
         ("/path/to/socket", "a server that runs already, by unix socket (user root, database sbtest)"),
     ] {
         text.push_str(&format!("  {name}\n        {what}\n"));

@@ -38,6 +38,16 @@ impl Exchange {
     /// Takes what has arrived. True once the answer is complete. `row` gets each row's bytes and says whether
     /// the row may be in the answer.
     pub(crate) fn receive(&mut self, mut row: impl FnMut(&[u8]) -> bool) -> Result<bool> {
+        loop {
+            let is_complete = self.receive_once(&mut row)?;
+            // A caller that waits for the operating system would wait for ever.
+            if is_complete || !self.socket.holds_bytes() {
+                return Ok(is_complete);
+            }
+        }
+    }
+
+    fn receive_once(&mut self, row: &mut impl FnMut(&[u8]) -> bool) -> Result<bool> {
         let count = match self.socket.read(self.reader.space()) {
             Ok(0) => return Err(self.protocol("it closed the connection in the middle of an answer")),
             Ok(count) => count,

@@ -1,6 +1,8 @@
 //! A stream to a server, and the blocking client over it.
 
+use super::encryption::Encryption;
 use crate::error::{Error, Result};
+use rustls::{ClientConnection, StreamOwned};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -14,14 +16,14 @@ use wire::constants::capability;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Address {
     Unix(PathBuf),
-    Tcp { host: String, port: u16 },
+    Tcp { host: String, port: u16, encryption: Encryption },
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Unix(path) => write!(f, "{}", path.display()),
-            Address::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Address::Tcp { host, port, .. } => write!(f, "{host}:{port}"),
         }
     }
 }
@@ -30,13 +32,15 @@ impl fmt::Display for Address {
 pub(crate) enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
 impl Socket {
+    /// A stream that is not encrypted yet.
     pub(crate) fn connect(address: &Address) -> io::Result<Socket> {
         match address {
             Address::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
-            Address::Tcp { host, port } => {
+            Address::Tcp { host, port, .. } => {
                 let stream = TcpStream::connect((host.as_str(), *port))?;
                 // A query is one small packet and waits for its answer.
                 stream.set_nodelay(true)?;
@@ -47,11 +51,19 @@ impl Socket {
 }
 
 impl Socket {
-    /// Another handle of the same connection.
+    fn encrypt(self, encryption: &Encryption, host: &str) -> io::Result<Socket> {
+        match self {
+            Socket::Tcp(stream) => Ok(Socket::Tls(Box::new(encryption.encrypt(stream, host)?))),
+            other => Ok(other),
+        }
+    }
+
+    /// Another handle of the same connection, to [`Socket::hang_up`] with.
     pub(crate) fn try_clone(&self) -> io::Result<Socket> {
         match self {
             Socket::Unix(stream) => stream.try_clone().map(Socket::Unix),
             Socket::Tcp(stream) => stream.try_clone().map(Socket::Tcp),
+            Socket::Tls(stream) => stream.sock.try_clone().map(Socket::Tcp),
         }
     }
 
@@ -61,7 +73,19 @@ impl Socket {
         let _ = match self {
             Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
             Socket::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Socket::Tls(stream) => stream.sock.shutdown(Shutdown::Both),
         };
+    }
+
+    /// True if a read gives bytes although the operating system may have none: they are decrypted already.
+    pub(crate) fn holds_bytes(&mut self) -> bool {
+        match self {
+            Socket::Unix(_) | Socket::Tcp(_) => false,
+            // An error comes again with the next read.
+            Socket::Tls(stream) => {
+                stream.conn.process_new_packets().map_or(true, |state| state.plaintext_bytes_to_read() > 0)
+            }
+        }
     }
 }
 
@@ -70,6 +94,7 @@ impl Read for Socket {
         match self {
             Socket::Unix(stream) => stream.read(buffer),
             Socket::Tcp(stream) => stream.read(buffer),
+            Socket::Tls(stream) => stream.read(buffer),
         }
     }
 }
@@ -79,11 +104,15 @@ impl Write for Socket {
         match self {
             Socket::Unix(stream) => stream.write(bytes),
             Socket::Tcp(stream) => stream.write(bytes),
+            Socket::Tls(stream) => stream.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match self {
+            Socket::Unix(_) | Socket::Tcp(_) => Ok(()),
+            Socket::Tls(stream) => stream.flush(),
+        }
     }
 }
 
@@ -92,6 +121,7 @@ impl AsFd for Socket {
         match self {
             Socket::Unix(stream) => stream.as_fd(),
             Socket::Tcp(stream) => stream.as_fd(),
+            Socket::Tls(stream) => stream.sock.as_fd(),
         }
     }
 }
@@ -121,11 +151,17 @@ impl Login {
             user: self.user.clone(),
             password: self.password.clone(),
             database: self.database.clone(),
+            is_secure: matches!(self.address, Address::Unix(_)),
             // A file goes out where `load_local` is called, and nowhere else.
             capabilities: capability::CLIENT | capability::LOCAL_FILES,
         };
-        let connection = Connection::connect(socket, &options)
-            .map_err(|error| explained(&self.target, "the handshake", error))?;
+        let connection = match &self.address {
+            Address::Tcp { host, encryption, .. } if *encryption != Encryption::None => {
+                Connection::connect_encrypted(socket, &options, |socket| socket.encrypt(encryption, host))
+            }
+            _ => Connection::connect(socket, &options),
+        };
+        let connection = connection.map_err(|error| explained(&self.target, "the handshake", error))?;
         Ok(Client { target: self.target.clone(), connection })
     }
 }

@@ -1,5 +1,6 @@
 //! The distribution's sysbench as the client, unmodified: `select_random_points` and the OLTP transactions.
 
+use super::encryption::Encryption;
 use super::oltp::{FAILED, Oltp, TRY_AGAIN};
 use super::socket::{Address, Login};
 use super::workers::{self, Observed, Reading};
@@ -85,6 +86,10 @@ pub(crate) fn run(
 ) -> Result<Sample> {
     let warmup_s = window.warmup.as_secs_f64().ceil() as u64;
     let measure_s = (window.measure.as_secs_f64().ceil() as u64).max(1);
+    if matches!(&login.address, Address::Tcp { encryption, .. } if *encryption != Encryption::None) {
+        let why = "it wants a client's certificate for TLS; leave ssl-mode out, or use --driver builtin";
+        return Err(Error::Driver { driver: DRIVER, why: why.to_string() });
+    }
     let mut command = Command::new(DRIVER);
     command.args(arguments(login, script, warmup_s, measure_s));
     let mut running = Running::start(command)?;
@@ -132,7 +137,7 @@ fn arguments(login: &Login, script: &Script, warmup_s: u64, measure_s: u64) -> V
     }
     match &login.address {
         Address::Unix(path) => arguments.push(format!("--mysql-socket={}", path.display())),
-        Address::Tcp { host, port } => {
+        Address::Tcp { host, port, .. } => {
             arguments.push(format!("--mysql-host={host}"));
             arguments.push(format!("--mysql-port={port}"));
         }

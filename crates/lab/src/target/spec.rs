@@ -1,6 +1,7 @@
 //! Names of targets as a user writes them.
 
 use super::Preset;
+use crate::driver::encryption::Encryption;
 use crate::driver::socket::Address;
 use std::path::PathBuf;
 
@@ -46,7 +47,7 @@ impl TargetSpec {
     pub(crate) const EMBEDDED: TargetSpec = TargetSpec::Embedded(None);
     pub(crate) const LATCHWORK: TargetSpec = TargetSpec::Latchwork(None);
 
-    pub(crate) const SYNTAX: &str = "embedded[:PRESET], latchwork[:PRESET], null, mariadb:myisam|aria|innodb|rocksdb, mysql://user[:password]@host[:port]/db, or a socket's path";
+    pub(crate) const SYNTAX: &str = "embedded[:PRESET], latchwork[:PRESET], null, mariadb:myisam|aria|innodb|rocksdb, mysql://user[:password]@host[:port]/db[?ssl-mode=REQUIRED&ssl-ca=FILE], or a socket's path";
 
     pub(crate) fn parse(text: &str) -> Result<TargetSpec, String> {
         match text {
@@ -92,7 +93,11 @@ impl TargetSpec {
             TargetSpec::MariaDb(engine) => format!("mariadb:{}", engine.name()),
             TargetSpec::Remote { address: Address::Unix(path), .. } => path.display().to_string(),
             TargetSpec::Remote { address, user, database, .. } => {
-                format!("mysql://{user}@{address}/{database}")
+                let options = match address {
+                    Address::Tcp { encryption, .. } => encryption.options(),
+                    Address::Unix(_) => String::new(),
+                };
+                format!("mysql://{user}@{address}/{database}{options}")
             }
         }
     }
@@ -117,14 +122,25 @@ fn with_preset(target: &str, preset: Option<Preset>) -> String {
     preset.map_or(target.to_string(), |preset| format!("{target}:{}", preset.name()))
 }
 
-/// `user[:password]@host[:port]/database`; the password may hold anything but is split at the last `@`.
+/// `user[:password]@host[:port]/database[?ssl-mode=MODE&ssl-ca=FILE]`; the password may hold anything but is split at the last `@`.
 fn parse_url(whole: &str, rest: &str) -> Result<TargetSpec, String> {
     let wrong = |why: &str| {
-        format!("target `{}`: {why}; write mysql://user[:password]@host[:port]/db", hidden(whole))
+        let form = "mysql://user[:password]@host[:port]/db[?ssl-mode=REQUIRED&ssl-ca=FILE]";
+        format!("target `{}`: {why}; write {form}", hidden(whole))
     };
     let (login, place) = rest.rsplit_once('@').ok_or_else(|| wrong("no user"))?;
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
     let (host, database) = place.split_once('/').ok_or_else(|| wrong("no database"))?;
+    let (database, options) = database.split_once('?').unwrap_or((database, ""));
+    let (mut mode, mut ca) = (None, None);
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        match option.split_once('=') {
+            Some(("ssl-mode", value)) => mode = Some(value),
+            Some(("ssl-ca", value)) => ca = Some(value),
+            _ => return Err(wrong("its options are ssl-mode and ssl-ca")),
+        }
+    }
+    let encryption = Encryption::of_options(mode, ca).map_err(|why| wrong(&why))?;
     let (host, port) = match host.rsplit_once(':') {
         Some((host, port)) => (host, port.parse().map_err(|_| wrong("the port is not a number"))?),
         None => (host, 3306),
@@ -133,7 +149,7 @@ fn parse_url(whole: &str, rest: &str) -> Result<TargetSpec, String> {
         return Err(wrong("something is empty"));
     }
     Ok(TargetSpec::Remote {
-        address: Address::Tcp { host: host.to_string(), port },
+        address: Address::Tcp { host: host.to_string(), port, encryption },
         user: user.to_string(),
         password: password.to_string(),
         database: database.to_string(),
@@ -173,7 +189,17 @@ mod tests {
         let TargetSpec::Remote { address, .. } = TargetSpec::parse("mysql://me@host/db").unwrap() else {
             panic!()
         };
-        assert_eq!(address, Address::Tcp { host: "host".to_string(), port: 3306 });
+        assert_eq!(
+            address,
+            Address::Tcp { host: "host".to_string(), port: 3306, encryption: Encryption::None }
+        );
+        for encrypted in [
+            "mysql://me@host:3306/db?ssl-mode=REQUIRED",
+            "mysql://me@host:3306/db?ssl-mode=VERIFY_CA&ssl-ca=/a/ca.pem",
+            "mysql://me@host:3306/db?ssl-mode=VERIFY_IDENTITY&ssl-ca=/a/ca.pem",
+        ] {
+            assert_eq!(TargetSpec::parse(encrypted).unwrap().name(), encrypted);
+        }
     }
 
     #[test]
@@ -185,7 +211,14 @@ mod tests {
                 .contains("base, tc4, smpfix, notcmalloc, onlymalloc")
         );
         assert!(TargetSpec::parse("mariadb:heap").unwrap_err().contains("myisam, aria, innodb, rocksdb"));
-        for wrong in ["mysql://u:secret@host:port/db", "mysql://u:secret@host", "mysql://:secret@host/db"] {
+        for wrong in [
+            "mysql://u:secret@host:port/db",
+            "mysql://u:secret@host",
+            "mysql://:secret@host/db",
+            "mysql://u:secret@host/db?ssl-mode=SURE",
+            "mysql://u:secret@host/db?ssl-mode=VERIFY_CA",
+            "mysql://u:secret@host/db?tls=on",
+        ] {
             let message = TargetSpec::parse(wrong).unwrap_err();
             assert!(!message.contains("secret"), "{message}");
         }

@@ -13,6 +13,7 @@ mod latches;
 mod limits;
 mod long_readers;
 mod malformed;
+mod methods;
 mod packets;
 mod proxies;
 mod row_locks;

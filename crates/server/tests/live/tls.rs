@@ -22,7 +22,7 @@ use wire::client::{ClientError, ConnectOptions, Connection};
 use wire::command::com;
 use wire::constants::capability;
 
-type Encrypted = Connection<StreamOwned<ClientConnection, TcpStream>>;
+pub type Encrypted = Connection<StreamOwned<ClientConnection, TcpStream>>;
 
 /// Takes every certificate, as clients do that were not told whom to trust.
 #[derive(Debug)]
@@ -94,6 +94,11 @@ fn connect(
     let stream = TcpStream::connect(live.tcp.unwrap()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     Connection::connect_encrypted(stream, options, |stream| encrypted(stream, config))
+}
+
+/// Connects over TCP with TLS, and takes any certificate.
+pub fn encrypted_as_any(live: &Live, options: &ConnectOptions) -> Result<Encrypted, ClientError> {
+    connect(live, options, client_config(None))
 }
 
 fn encrypted<S: Read + Write>(

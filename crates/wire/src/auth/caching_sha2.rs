@@ -9,6 +9,8 @@
 //! using SHA-256 and SHA-512" for the slow hash.
 
 use super::{SCRAMBLE_BYTES, same};
+use rsa::PublicKey;
+use rsa::pkcs8::DecodePublicKey;
 use sha2::{Digest, Sha256};
 
 /// What the server says in a packet of its own, behind the byte [`MORE_DATA`].
@@ -90,6 +92,15 @@ pub fn answer(password: &[u8], scramble: &[u8]) -> Vec<u8> {
     let stage1 = sha256(&[password]);
     let mask = sha256(&[&sha256(&[&stage1]), scramble]);
     stage1.iter().zip(mask).map(|(a, b)| a ^ b).collect()
+}
+
+/// The password with a zero behind it, mixed with the scramble and encrypted with the server's public key.
+/// `None` if the key is none, or too short for the password.
+pub fn encrypted(password: &[u8], scramble: &[u8], key_pem: &[u8]) -> Option<Vec<u8>> {
+    let key = PublicKey::from_public_key_pem(std::str::from_utf8(key_pem).ok()?).ok()?;
+    let mut text = [password, &[0]].concat();
+    text.iter_mut().zip(scramble.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
+    key.oaep_encrypt::<sha1::Sha1>(&text).ok()
 }
 
 fn sha256(parts: &[&[u8]]) -> [u8; 32] {

@@ -1,14 +1,15 @@
 //! A blocking client over anything that reads and writes.
 
 use super::encode;
+use super::login::plugin_of;
 use super::scanner::{ResponseKind, ResponseScanner, ScanError, Summary};
-use crate::auth::{self, caching_sha2, ed25519};
+use crate::auth;
 use crate::column::ColumnDefinition;
 use crate::command::com;
-use crate::constants::{auth_plugin, capability, charset, status};
+use crate::constants::{capability, status};
 use crate::cursor::Cursor;
 use crate::frame::Packet;
-use crate::handshake::{Greeting, HandshakeResponse, parse_auth_switch};
+use crate::handshake::Greeting;
 use crate::response::{Definitions, OkFields, PrepareOk, ServerError, parse_column_count};
 use crate::row::BinaryRowReader;
 use crate::value::{DateTime, Time, WireType, WireValue};
@@ -73,6 +74,9 @@ pub struct ConnectOptions {
     pub user: String,
     pub password: String,
     pub database: Option<String>,
+    /// True if nobody can listen on the stream, as on a unix socket. Then some methods send the password as it
+    /// is. An encrypted stream counts as such without this.
+    pub is_secure: bool,
     /// Flags of [`capability`]. CONNECT_WITH_DB is added if there is a database.
     pub capabilities: u64,
 }
@@ -83,6 +87,7 @@ impl Default for ConnectOptions {
             user: "root".to_string(),
             password: String::new(),
             database: None,
+            is_secure: false,
             capabilities: capability::CLIENT,
         }
     }
@@ -200,13 +205,13 @@ const LOCAL_PART_BYTES: usize = 128 << 10;
 #[derive(Debug)]
 pub struct Connection<S> {
     stream: S,
-    reader: PacketReader,
-    writer: PacketWriter,
-    greeting: Greeting,
-    capabilities: u64,
+    pub(super) reader: PacketReader,
+    pub(super) writer: PacketWriter,
+    pub(super) greeting: Greeting,
+    pub(super) capabilities: u64,
     /// The columns of prepared statements, as the server sent them last. Empty without CACHE_METADATA.
     kept: HashMap<u32, Vec<OwnedColumn>>,
-    login_info: Vec<u8>,
+    pub(super) login_info: Vec<u8>,
 }
 
 impl<S: Read + Write> Connection<S> {
@@ -216,7 +221,7 @@ impl<S: Read + Write> Connection<S> {
     /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn connect(stream: S, options: &ConnectOptions) -> Result<Connection<S>, ClientError> {
         let mut connection = Connection::greeted(stream, options)?;
-        connection.log_in(options)?;
+        connection.log_in(options, options.is_secure)?;
         Ok(connection)
     }
 
@@ -235,7 +240,7 @@ impl<S: Read + Write> Connection<S> {
         }
         plain.capabilities |= capability::SSL;
         plain.writer.set_sequence(plain.reader.sequence());
-        plain.response(options, b"").write_tls_request(plain.writer.begin());
+        plain.response(options, plugin_of(&plain.greeting), b"").write_tls_request(plain.writer.begin());
         plain.writer.finish();
         plain.send()?;
         plain.reader.set_sequence(plain.writer.sequence());
@@ -248,7 +253,7 @@ impl<S: Read + Write> Connection<S> {
             kept: HashMap::new(),
             login_info: Vec::new(),
         };
-        connection.log_in(options)?;
+        connection.log_in(options, true)?;
         Ok(connection)
     }
 
@@ -283,60 +288,6 @@ impl<S: Read + Write> Connection<S> {
         }
         connection.capabilities = wanted & connection.greeting.capabilities;
         Ok(connection)
-    }
-
-    fn response<'a>(&self, options: &'a ConnectOptions, answer: &'a [u8]) -> HandshakeResponse<'a> {
-        HandshakeResponse {
-            capabilities: self.capabilities,
-            packet_bytes_max: 1 << 30,
-            charset: charset::UTF8MB4_GENERAL_CI as u8,
-            user: options.user.as_bytes(),
-            auth_answer: answer,
-            database: options.database.as_deref().map(str::as_bytes),
-            auth_plugin: auth_plugin::NATIVE_PASSWORD.as_bytes(),
-            attributes: b"",
-        }
-    }
-
-    fn log_in(&mut self, options: &ConnectOptions) -> Result<(), ClientError> {
-        let answer = auth::answer(options.password.as_bytes(), &self.greeting.scramble);
-        self.writer.set_sequence(self.reader.sequence());
-        self.response(options, &answer).write(self.writer.begin());
-        self.writer.finish();
-        self.send()?;
-        self.finish_authentication(options.password.as_bytes())
-    }
-
-    fn finish_authentication(&mut self, password: &[u8]) -> Result<(), ClientError> {
-        loop {
-            self.reader.set_sequence(self.writer.sequence());
-            let packet = self.read_packet()?;
-            let payload = self.reader.payload(&packet);
-            match payload.first() {
-                Some(0) => {
-                    let fields = OkFields::parse(payload)?;
-                    self.login_info = fields.info.to_vec();
-                    return Ok(());
-                }
-                Some(0xff) => return Err(ClientError::Server(ServerError::parse(payload)?)),
-                Some(&caching_sha2::MORE_DATA) if payload[1..] == [caching_sha2::FAST_CHECK_WENT_WELL] => {
-                    self.writer.set_sequence(self.reader.sequence());
-                }
-                _ => {
-                    let (plugin, data) = parse_auth_switch(payload)?;
-                    let answer = if plugin == auth_plugin::CACHING_SHA2.as_bytes() {
-                        caching_sha2::answer(password, data)
-                    } else if plugin == auth_plugin::ED25519.as_bytes() {
-                        ed25519::answer(password, data)
-                    } else {
-                        auth::answer(password, data)
-                    };
-                    self.writer.set_sequence(self.reader.sequence());
-                    self.writer.packet(&answer);
-                    self.send()?;
-                }
-            }
-        }
     }
 
     pub fn greeting(&self) -> &Greeting {
@@ -544,7 +495,7 @@ impl<S: Read + Write> Connection<S> {
         self.send()
     }
 
-    fn send(&mut self) -> Result<(), ClientError> {
+    pub(super) fn send(&mut self) -> Result<(), ClientError> {
         let sent = self.stream.write_all(self.writer.bytes());
         self.writer.clear();
         self.reader.set_sequence(self.writer.sequence());
@@ -565,7 +516,7 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    fn read_packet(&mut self) -> Result<Packet, ClientError> {
+    pub(super) fn read_packet(&mut self) -> Result<Packet, ClientError> {
         loop {
             if let Some(packet) = self.reader.next_packet()? {
                 return Ok(packet);
