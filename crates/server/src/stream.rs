@@ -112,7 +112,7 @@ impl Stream {
     pub(crate) fn encrypt(&self, mut connection: ServerConnection, mut early: &[u8]) -> io::Result<()> {
         while !early.is_empty() {
             connection.read_tls(&mut early)?;
-            connection.process_new_packets().map_err(broken)?;
+            process(&mut connection, &self.socket)?;
         }
         self.encryption
             .set(Box::new(Mutex::of_class(connection)))
@@ -324,12 +324,17 @@ impl Stream {
 /// Waits for bytes of the client's and decrypts them. False at the end of the stream.
 fn receive(connection: &mut ServerConnection, socket: &Socket) -> io::Result<bool> {
     let received = connection.read_tls(&mut &*socket)?;
-    if let Err(error) = connection.process_new_packets() {
+    process(connection, socket)?;
+    Ok(received > 0)
+}
+
+/// Decrypts what has been received.
+fn process(connection: &mut ServerConnection, socket: &Socket) -> io::Result<()> {
+    connection.process_new_packets().map(drop).map_err(|error| {
         // The client is told why, if it is still there.
         let _ = send(connection, socket);
-        return Err(broken(error));
-    }
-    Ok(received > 0)
+        broken(error)
+    })
 }
 
 /// Sends what is encrypted.

@@ -31,3 +31,4 @@ mod sql_equality;
 mod stress;
 mod sysbench;
 mod table_options;
+mod tls_surface;
