@@ -3,8 +3,10 @@
 //! `cargo fuzz run packets --features libfuzzer` (nightly) searches for inputs; the tests here try
 //! seeded inputs and thousands of mutations of them on stable, so that every test run exercises the targets.
 //!
-//! [`queries`] is apart: it draws statements that make sense, and compares the answers.
+//! [`queries`] is apart: it draws statements that make sense, and compares the answers. So is
+//! [`conversations`], which plays clients of a running server.
 
+pub mod conversations;
 mod packets;
 mod pages;
 pub mod queries;

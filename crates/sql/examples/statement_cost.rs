@@ -6,8 +6,8 @@
 //!     target/release/examples/statement_cost points_10 200
 //! ```
 //!
-//! A third argument says whose rights the session has: `everything` (the default: nobody's, as in programs that
-//! embed the engine), `global` (an account with its rights on everything), `table` or `columns`.
+//! A third argument says whose rights the session has: `everything` (the default: nobody's, as in programs
+//! that embed the engine), `global` (an account with its rights on everything), `table` or `columns`.
 //!
 //! "Collected" divided by the number of statements is the figure. Files are in memory and no thread works in
 //! the background, so that nothing but the statements counts. Without callgrind it prints only how many rows

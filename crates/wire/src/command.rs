@@ -316,17 +316,13 @@ commands! {
         answer: Packets,
         parse: |rest| Command::StmtReset(rest.u32("statement id")?),
     }
-    /// True switches several statements a query on.
-    SetMultiStatements(bool) => {
+    /// 0 switches several statements a query on, 1 off. There are no other options.
+    SetOption(u16) => {
         code: 0x1b SET_OPTION,
         process_list: "Set option",
         counter: None,
         answer: Packets,
-        parse: |rest| match rest.u16("option")? {
-            0 => Command::SetMultiStatements(true),
-            1 => Command::SetMultiStatements(false),
-            _ => return Err(Malformed::new("option")),
-        },
+        parse: |rest| Command::SetOption(rest.u16("option")?),
     }
     /// Asks for the next rows of a cursor.
     StmtFetch {

@@ -87,7 +87,8 @@ impl Encryption {
 /// Whom a connection trusts.
 struct Trusted {
     chains: Arc<WebPkiServerVerifier>,
-    /// The certificates of the file. A server may have one of them itself, as those have that signed their own.
+    /// The certificates of the file. A server may have one of them itself, as those have that signed their
+    /// own.
     certificates: Vec<CertificateDer<'static>>,
     any_name: bool,
 }

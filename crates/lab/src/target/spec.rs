@@ -122,7 +122,8 @@ fn with_preset(target: &str, preset: Option<Preset>) -> String {
     preset.map_or(target.to_string(), |preset| format!("{target}:{}", preset.name()))
 }
 
-/// `user[:password]@host[:port]/database[?ssl-mode=MODE&ssl-ca=FILE]`; the password may hold anything but is split at the last `@`.
+/// `user[:password]@host[:port]/database[?ssl-mode=MODE&ssl-ca=FILE]`; the password may hold anything but is
+/// split at the last `@`.
 fn parse_url(whole: &str, rest: &str) -> Result<TargetSpec, String> {
     let wrong = |why: &str| {
         let form = "mysql://user[:password]@host[:port]/db[?ssl-mode=REQUIRED&ssl-ca=FILE]";

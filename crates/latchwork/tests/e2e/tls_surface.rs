@@ -17,7 +17,8 @@ const WEAK_CIPHERS: [&str; 7] = [
     "AESCCM",
 ];
 
-/// What `openssl s_client` says of a connection with these options. `line` is sent once the connection stands.
+/// What `openssl s_client` says of a connection with these options. `line` is sent once the connection
+/// stands.
 fn look(server: &Latchwork, options: &[&str], line: Option<&str>) -> String {
     let mut client = Command::new("openssl")
         .args(["s_client", "-starttls", "mysql", "-connect", &format!("127.0.0.1:{}", server.port())])

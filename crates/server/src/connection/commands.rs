@@ -123,9 +123,9 @@ impl<'s> Connection<'s> {
             }
             Command::StmtReset(statement) => runner.reset_statement(output, statement),
             Command::StmtFetch { statement, rows } => runner.fetch(output, statement, rows)?,
-            Command::SetMultiStatements(on) => runner.set_multi_statements(output, on),
+            Command::SetOption(option @ (0 | 1)) => runner.set_multi_statements(output, option == 0),
             Command::ResetConnection => runner.reset(output),
-            Command::Sleep | Command::Unknown(_) => {
+            Command::Sleep | Command::SetOption(_) | Command::Unknown(_) => {
                 output.error(&SqlError::new(ErrorKind::UnknownCommand, "Unknown command"))
             }
         };

@@ -61,7 +61,7 @@ fn example(kind: CommandKind) -> (&'static [u8], usize, First) {
         CommandKind::StmtSendLongData => (&[1, 0, 0, 0, 0, 0, b'x'], 6, First::Nothing),
         CommandKind::StmtClose => (&[1, 0, 0, 0], 4, First::Nothing),
         CommandKind::StmtReset => (&[1, 0, 0, 0], 4, First::Ok),
-        CommandKind::SetMultiStatements => (&[0, 0], 2, First::End),
+        CommandKind::SetOption => (&[0, 0], 2, First::End),
         CommandKind::StmtFetch => (&[1, 0, 0, 0, 1, 0, 0, 0], 8, First::Error(1421)),
         CommandKind::ResetConnection => (b"", 0, First::Ok),
         // Statement 1, types follow: BIGINT, signed; a value, 7. A query takes no rows of parameters.
@@ -141,7 +141,7 @@ fn texts_without_a_statement_are_answered() {
     let live = Live::start(&[]);
     let mut raw = with_statement(&live);
     for option in [1, 0] {
-        raw.answer(&payload(CommandKind::SetMultiStatements, &[option, 0]));
+        raw.answer(&payload(CommandKind::SetOption, &[option, 0]));
         for text in ["", " ", ";", ";;", " ; ; ", "-- x", "/* x */", "SELECT 1;", "SELECT 1; -- x", "\0"] {
             for kind in [CommandKind::Query, CommandKind::StmtPrepare] {
                 let (packets, is_open) = raw.answer(&payload(kind, text.as_bytes()));

@@ -1,11 +1,12 @@
-//! MariaDB's `parsec`, which it means to make its default: the server keeps a salt and a public key. The secret
-//! key is made of the password by PBKDF2, so that guessing is slow, and the client signs random bytes of both
-//! sides.
+//! MariaDB's `parsec`, which it means to make its default: the server keeps a salt and a public key. The
+//! secret key is made of the password by PBKDF2, so that guessing is slow, and the client signs random bytes
+//! of both sides.
 //!
 //! The server sends 32 random bytes. The client answers with an empty packet, and gets the salt. Its next
 //! answer is 32 random bytes of its own and the signature of all 64.
 //!
-//! Source: MariaDB's documentation, "Authentication Plugin - PARSEC"; the order of the packets as in MariaDB 11.6.
+//! Source: MariaDB's documentation, "Authentication Plugin - PARSEC"; the order of the packets as in MariaDB
+//! 11.6.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -70,8 +71,8 @@ impl SaltedKey {
     }
 }
 
-/// The client's answer to the server's salt. `None` if the salt is not one of this method, or wants more rounds
-/// than [`DOUBLINGS_MAX`] allows: a server must not keep its clients busy.
+/// The client's answer to the server's salt. `None` if the salt is not one of this method, or wants more
+/// rounds than [`DOUBLINGS_MAX`] allows: a server must not keep its clients busy.
 pub fn answer(
     password: &[u8],
     nonce: &[u8],
@@ -94,7 +95,8 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_read_again_and_nothing_else() {
-        // The example of MariaDB's documentation has a salt of seven bytes, which MariaDB does not take either.
+        // The example of MariaDB's documentation has a salt of seven bytes, which MariaDB does not take
+        // either.
         assert_eq!(SaltedKey::from_text("P0:WW9sXaaL/o:vubFBzIrapbfHct1/J72dnUryz5VS7lA6XHH8sIx4TI"), None);
         let text = SaltedKey::of(b"secret", b"eighteen bytes old").to_text();
         assert_eq!(SaltedKey::from_text(&text).unwrap().to_text(), text);

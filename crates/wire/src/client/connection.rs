@@ -74,8 +74,8 @@ pub struct ConnectOptions {
     pub user: String,
     pub password: String,
     pub database: Option<String>,
-    /// True if nobody can listen on the stream, as on a unix socket. Then some methods send the password as it
-    /// is. An encrypted stream counts as such without this.
+    /// True if nobody can listen on the stream, as on a unix socket. Then some methods send the password as
+    /// it is. An encrypted stream counts as such without this.
     pub is_secure: bool,
     /// Flags of [`capability`]. CONNECT_WITH_DB is added if there is a database.
     pub capabilities: u64,

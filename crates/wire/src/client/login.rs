@@ -120,8 +120,8 @@ impl<S: Read + Write> Connection<S> {
     }
 }
 
-/// What shows that the client knows the password, by the methods that need one packet for it, or begin with one.
-/// Methods that are not known get the answer of the oldest, which is refused.
+/// What shows that the client knows the password, by the methods that need one packet for it, or begin with
+/// one. Methods that are not known get the answer of the oldest, which is refused.
 fn first_answer(plugin: &[u8], password: &[u8], scramble: &[u8]) -> Vec<u8> {
     if plugin == auth_plugin::CACHING_SHA2.as_bytes() {
         caching_sha2::answer(password, scramble)
