@@ -93,18 +93,24 @@ impl Session {
         filled.extend(scan.literals.iter().map(|literal| literal.value(text, &scan.unescaped, parameters)));
         let slots = Slots::new(&filled, &scan.starts);
         let same = kinds.len() == scan.slots.len()
-            && scan.slots.iter().zip(kinds.iter()).enumerate().all(|(at, (slot, kind))| {
-                slot.kind.is_some() || kind_of_slot(scan, &slots, at, slot.list) == *kind
-            });
+            && scan
+                .slots
+                .iter()
+                .zip(kinds.iter())
+                .enumerate()
+                .all(|(at, (slot, kind))| slot.kind.is_some() || kind_of_slot(slot, &slots, at) == *kind);
         let current = plan.as_ref().filter(|plan| same && plan.is_current());
         let literals = Literals { text, shapes: &scan.slots, slots };
         let result = match current {
             Some(plan) => self.run_plan(plan, slots, &literals, &mut scratch, sink),
             None => {
                 kinds.clear();
-                kinds.extend(scan.slots.iter().enumerate().map(|(at, slot)| {
-                    slot.kind.unwrap_or_else(|| kind_of_slot(scan, &slots, at, slot.list))
-                }));
+                kinds.extend(
+                    scan.slots
+                        .iter()
+                        .enumerate()
+                        .map(|(at, slot)| slot.kind.unwrap_or_else(|| kind_of_slot(slot, &slots, at))),
+                );
                 let mut with_kinds = scan.clone();
                 with_kinds.fill_kinds(kinds);
                 match self.plan_scanned(&with_kinds, text, mode, plans) {
@@ -227,11 +233,13 @@ impl Literals<'_> {
 
 /// The kind of the value in a slot.
 #[inline]
-fn kind_of_slot(scan: &Scan, slots: &Slots<'_>, at: usize, list: bool) -> SlotKind {
-    if !list {
+fn kind_of_slot(slot: &SlotShape, slots: &Slots<'_>, at: usize) -> SlotKind {
+    if !slot.list {
         return match slots.value(at) {
             // As for literals: the digits of results depend on it.
-            ValueRef::Decimal(number) if scan.is_query() => SlotKind::Decimal { scale: Some(number.scale()) },
+            ValueRef::Decimal(number) if slot.keeps_scale => {
+                SlotKind::Decimal { scale: Some(number.scale()) }
+            }
             value => SlotKind::of(&value),
         };
     }

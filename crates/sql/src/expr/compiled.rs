@@ -1,6 +1,6 @@
 //! Expressions made ready to run: types inferred, conversions and collations settled.
 
-use super::node::Node;
+use super::node::{Conversion, Node};
 use super::result_type::Typed;
 use super::{Context, Expr, ResultType, Row, compile, evaluate};
 use crate::SqlError;
@@ -22,6 +22,24 @@ impl Compiled {
     pub(crate) fn new(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
         let (node, typed) = compile::compile(expr, connection)?;
         Ok(Compiled { node, typed })
+    }
+
+    /// For a value that goes straight into a column. A choice between decimals then gives the digits of the
+    /// value that it chooses, as in MariaDB, where the column converts it.
+    ///
+    /// # Errors
+    /// As [`Compiled::new`].
+    pub(crate) fn for_column(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
+        let mut compiled = Compiled::new(expr, connection)?;
+        let to = match &mut compiled.node {
+            Node::Case { to, .. } => Some(to),
+            Node::Call(call) => Some(&mut call.to),
+            _ => None,
+        };
+        if let Some(to @ Conversion::Decimal(_)) = to {
+            *to = Conversion::Decimal(None);
+        }
+        Ok(compiled)
     }
 
     pub(crate) fn result_type(&self) -> &ResultType {

@@ -106,7 +106,7 @@ impl Assignments {
                 let mut binder = Binder::new(scope, literals.slots, clause);
                 binder.subqueries = subqueries;
                 let expr = binder.bind(&assignment.value)?;
-                Right::Value(Compiled::new(&expr, literals.connection)?)
+                Right::Value(Compiled::for_column(&expr, literals.connection)?)
             };
             bound.push((column, right));
         }

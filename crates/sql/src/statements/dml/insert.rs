@@ -187,7 +187,7 @@ fn given(
         }
         let mut binder = Binder::new(&none, planner.slots, "field list");
         binder.subqueries = Some(planner);
-        Compiled::new(&binder.bind(expr)?, planner.connection).map(Item::Value)
+        Compiled::for_column(&binder.bind(expr)?, planner.connection).map(Item::Value)
     };
     if !insert.assignments.is_empty() {
         let mut names = Vec::new();

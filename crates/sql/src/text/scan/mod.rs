@@ -27,6 +27,8 @@ pub(crate) struct SlotShape {
     /// Where the literal stands in the text: what names of result columns show.
     pub from: u32,
     pub end: u32,
+    /// The digits behind the point of a decimal belong to its kind.
+    pub keeps_scale: bool,
     /// Where its kind stands in the key.
     key_at: u32,
 }
@@ -124,10 +126,18 @@ impl Scan {
     }
 
     /// True for a SELECT, also one in parentheses or behind EXPLAIN.
-    pub(crate) fn is_query(&self) -> bool {
+    fn is_query(&self) -> bool {
+        self.begins_with(&[b"SELECT", b"(", b"WITH", b"EXPLAIN", b"VALUES"])
+    }
+
+    /// In how many parentheses the values stand that go into columns.
+    fn depth_of_values(&self) -> u32 {
+        u32::from(self.begins_with(&[b"INSERT", b"REPLACE"]))
+    }
+
+    fn begins_with(&self, words: &[&[u8]]) -> bool {
         let text = self.key[self.key_start..].trim_ascii_start();
-        let begins: [&[u8]; 5] = [b"SELECT", b"(", b"WITH", b"EXPLAIN", b"VALUES"];
-        begins.iter().any(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
+        words.iter().any(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
     }
 
     /// The text for the parser: slots as numbered placeholders.
@@ -531,26 +541,35 @@ impl Scanner<'_, '_> {
         }
         self.copy_to(from);
         self.copied = end;
+        let may_be_decimal = matches!(literal, Literal::Decimal { .. } | Literal::Parameter(_));
+        let keeps_scale = may_be_decimal && self.keeps_scale();
         let kind = match literal {
-            Literal::Decimal { from, end, .. } => Some(self.decimal_kind(from as usize, end as usize)),
+            Literal::Decimal { from, end, .. } if keeps_scale => {
+                Some(self.scaled_kind(from as usize, end as usize))
+            }
             _ => literal.kind(),
         };
         self.out.key.extend_from_slice(&[SLOT, kind_byte(kind)]);
         let key_at = self.out.key.len() as u32 - 1;
-        self.out.slots.push(SlotShape { kind, list: false, from: from as u32, end: end as u32, key_at });
+        let (from, end) = (from as u32, end as u32);
+        self.out.slots.push(SlotShape { kind, list: false, from, end, keeps_scale, key_at });
         self.out.literals.push(literal);
         self.out.starts.push(self.out.literals.len() as u32);
     }
 
-    /// The kind of a decimal literal. Results depend on its digits after the point: `COALESCE(1.5, 2.25)` is
-    /// 1.50. In a statement that changes rows the column decides, so that all numbers share a plan.
-    fn decimal_kind(&self, from: usize, end: usize) -> SlotKind {
+    /// Results depend on the digits behind the point of decimals: `COALESCE(1.5, 2.25)` is 1.50. Where a value
+    /// goes straight into a column, the column decides, and all numbers share a plan.
+    fn keeps_scale(&self) -> bool {
+        let is_part = self.depth > self.out.depth_of_values();
+        is_part || self.out.is_query()
+    }
+
+    fn scaled_kind(&self, from: usize, end: usize) -> SlotKind {
         let digits = &self.text[from..end];
         let scale = digits.iter().rev().position(|byte| *byte == b'.').unwrap_or(0);
         let is_decimal = digits.len() <= usize::from(types::decimal::PRECISION_MAX);
-        let scale =
-            u8::try_from(scale).ok().filter(|scale| is_decimal && *scale <= types::decimal::SCALE_MAX);
-        SlotKind::Decimal { scale: scale.filter(|_| self.out.is_query()) }
+        let scale = u8::try_from(scale).ok();
+        SlotKind::Decimal { scale: scale.filter(|scale| is_decimal && *scale <= types::decimal::SCALE_MAX) }
     }
 
     fn number(&mut self, from: usize) {
@@ -676,7 +695,8 @@ impl Scanner<'_, '_> {
                 self.at = end;
                 self.out.key.extend_from_slice(&[LIST, kind_byte(kind)]);
                 let key_at = self.out.key.len() as u32 - 1;
-                let slot = SlotShape { kind, list: true, from: from as u32, end: end as u32, key_at };
+                let (from, end) = (from as u32, end as u32);
+                let slot = SlotShape { kind, list: true, from, end, keeps_scale: false, key_at };
                 self.out.slots.push(slot);
                 self.out.starts.push(self.out.literals.len() as u32);
                 self.previous = Previous::Operand;
