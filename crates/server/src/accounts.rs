@@ -244,6 +244,11 @@ impl Accounts {
         verifiers.insert(text.to_owned(), verifier);
     }
 
+    /// FLUSH USER_RESOURCES.
+    pub(crate) fn forget_usage(&self) {
+        self.usage.lock().values().for_each(|of_account| of_account.hourly.forget());
+    }
+
     /// Takes a place among the account's connections.
     ///
     /// # Errors

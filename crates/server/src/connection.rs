@@ -173,7 +173,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
         }
     };
     let mut connection = Connection::new(shared, channel, session);
-    let end = match connection.serve_commands() {
+    let end = match connection.init_connect().and_then(|()| connection.serve_commands()) {
         Ok(never) => match never {},
         Err(end) => end,
     };
@@ -334,6 +334,25 @@ impl Output {
 }
 
 impl Connection<'_> {
+    /// Runs `init_connect`. If that fails, the client is told by the answer to its first command: it has been
+    /// let in already.
+    fn init_connect(&mut self) -> Result<(), End> {
+        let Err(error) = self.runner.session.run_init_connect() else { return Ok(()) };
+        let entry = self.channel.output.entry.clone();
+        self.shared.log.warning(&format!("init_connect failed for connection {}: {error}", entry.id));
+        self.channel.reader.set_sequence(0);
+        self.channel.packet()?;
+        self.channel.answer();
+        let text = format!(
+            "Aborted connection {} to db: '{}' user: '{}' host: '{}' (init_connect command failed)",
+            entry.id,
+            self.runner.session.database().map_or("unconnected", |name| name),
+            entry.user(),
+            entry.host()
+        );
+        Err(End::Closed(SqlError::new(ErrorKind::NewAbortingConnection, text)))
+    }
+
     fn serve_commands(&mut self) -> Result<std::convert::Infallible, End> {
         self.channel.output.entry.sleep();
         loop {

@@ -193,6 +193,11 @@ impl Entry {
         let _ = self.proxied.set(host);
     }
 
+    /// The name that the client gave; empty before it has.
+    pub(crate) fn user(&self) -> String {
+        self.details.lock().user.clone()
+    }
+
     /// The user at the other end of a unix socket, unless it speaks for somebody else.
     pub(crate) fn peer_uid(&self) -> Option<u32> {
         if self.proxied.get().is_some() { None } else { self.stream.peer_uid() }

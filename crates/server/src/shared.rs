@@ -106,6 +106,10 @@ impl Host for Shared {
         self.accounts.forgive();
     }
 
+    fn forget_usage(&self) {
+        self.accounts.forget_usage();
+    }
+
     fn flush_slow_log(&self) {
         self.slow_log.reopen();
     }

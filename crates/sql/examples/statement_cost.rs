@@ -156,7 +156,7 @@ fn logged_in(grant: &str, own: &mut Session, instance: Arc<Instance>) -> Result<
     own.query(format!("GRANT {grant} TO ann").as_bytes(), sink)?;
     let account = instance.accounts().find("ann", &["localhost"]).expect("it has just been made");
     let mut session = Session::new(instance, 2, "ann", "localhost");
-    session.log_in(&account);
+    session.log_in(&account, &Arc::default(), false);
     session.use_database("sbtest")?;
     Ok(session)
 }

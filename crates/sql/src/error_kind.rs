@@ -114,6 +114,7 @@ kinds! {
     BlobKeyWithoutLength: 1170, "42000";
     SafeUpdateWithoutKey: 1175, "HY000";
     KeyDoesNotExist: 1176, "42000";
+    NewAbortingConnection: 1184, "08S01";
     LockedTablesOrTransaction: 1192, "HY000";
     UnknownSystemVariable: 1193, "HY000";
     TooManyUserConnections: 1203, "42000";
@@ -207,6 +208,7 @@ kinds! {
     UnknownExplainFormat: 1791, "HY000";
     ReadOnlyTransaction: 1792, "25006";
     NotValidPassword: 1819, "HY000";
+    MustChangePassword: 1820, "HY000";
     MalformedPacket: 1835, "HY000";
     PasswordExpired: 1862, "HY000";
     UnknownOption: 1911, "HY000";

@@ -41,6 +41,9 @@ pub trait Host: Send + Sync {
     /// FLUSH PRIVILEGES: an account that was blocked may connect again.
     fn flush_privileges(&self);
 
+    /// FLUSH USER_RESOURCES: what accounts have used of their limits for an hour is forgotten.
+    fn forget_usage(&self);
+
     /// FLUSH SLOW LOGS.
     fn flush_slow_log(&self);
 

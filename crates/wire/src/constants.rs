@@ -24,6 +24,8 @@ pub mod capability {
     pub const PLUGIN_AUTH: u64 = 1 << 19;
     pub const CONNECT_ATTRS: u64 = 1 << 20;
     pub const PLUGIN_AUTH_LENENC: u64 = 1 << 21;
+    /// The client knows what to do if its password has expired.
+    pub const CAN_HANDLE_EXPIRED_PASSWORDS: u64 = 1 << 22;
     pub const SESSION_TRACK: u64 = 1 << 23;
     /// There are no EOF packets: result sets end with an OK packet whose first byte is 0xfe.
     pub const DEPRECATE_EOF: u64 = 1 << 24;
@@ -50,6 +52,7 @@ pub mod capability {
         | PLUGIN_AUTH
         | CONNECT_ATTRS
         | PLUGIN_AUTH_LENENC
+        | CAN_HANDLE_EXPIRED_PASSWORDS
         | SESSION_TRACK
         | DEPRECATE_EOF
         | STMT_BULK_OPERATIONS

@@ -32,6 +32,8 @@ pub struct Plan {
     is_tcp: bool,
     is_encrypted: bool,
     header: &'static [u8],
+    /// What is changed below TLS seldom gets through it.
+    changes_inside: bool,
 }
 
 impl Plan {
@@ -79,6 +81,7 @@ impl Plan {
             is_tcp,
             is_encrypted,
             header,
+            changes_inside: is_encrypted && random.below(3) > 0,
         }
     }
 
@@ -95,12 +98,10 @@ impl Plan {
             false => Line::unix(place, patience)?,
         };
         std::io::Write::write_all(&mut line, self.header)?;
-        // What is changed below TLS seldom gets through it; half of the conversations change what is inside.
-        let changes_inside = self.is_encrypted && self.header.len() % 2 == 0;
         let compresses = Rc::new(Cell::new(false));
-        let line = if changes_inside { line } else { line.changed_by(plain) };
+        let line = if self.changes_inside { line } else { line.changed_by(plain) };
         let connection = if self.is_encrypted {
-            let inside = if changes_inside { encrypted } else { None };
+            let inside = if self.changes_inside { encrypted } else { None };
             Connection::connect_encrypted(line, &self.options, |line| {
                 Ok(line.encrypted(inside)?.compressed_by(compresses.clone()))
             })

@@ -91,7 +91,7 @@ impl Running {
         if let Ok(Some(status)) = self.child.try_wait() {
             return Some(format!("the server ended: {status}"));
         }
-        if played % LOG_READ_EVERY != 0 {
+        if !played.is_multiple_of(LOG_READ_EVERY) {
             return None;
         }
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
@@ -131,7 +131,7 @@ fn run(options: &Options) -> Result<u64, String> {
     let mut running = Running::start(scratch.path())?;
     running.place.prepare()?;
     let begin = Instant::now();
-    let (mut findings, mut played, mut first_memory) = (0, 0, 0);
+    let (mut findings, mut played, mut first_memory) = (0, 0_u64, 0);
     for case in options.case..options.case.saturating_add(options.cases) {
         if begin.elapsed() > Duration::from_secs_f64(options.minutes.min(1e6) * 60.0) {
             break;
@@ -139,7 +139,7 @@ fn run(options: &Options) -> Result<u64, String> {
         played += 1;
         let ended = play(&running.place, options.seed, case).and_then(|()| running.place.serves());
         let ended = match ended {
-            Ok(()) if played % BATCH == 0 => running.place.is_alone(),
+            Ok(()) if played.is_multiple_of(BATCH) => running.place.is_alone(),
             ended => ended,
         };
         let memory = running.memory_kib();

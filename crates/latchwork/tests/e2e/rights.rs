@@ -50,3 +50,21 @@ fn a_dump_of_everything_brings_the_accounts_along() {
     let shown = "FLUSH PRIVILEGES; SHOW GRANTS FOR ann; SHOW GRANTS FOR keeper; SELECT * FROM zoo.t";
     assert_eq!(to.sql(shown), from.sql(shown));
 }
+
+#[test]
+fn what_binds_accounts_beside_their_rights_is_what_mariadb_has() {
+    let Some(python) = python("pymysql") else { return };
+    if !have(mariadb::PROGRAMS) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let judge = MariaDb::start(scratch.path());
+    let server = Latchwork::start(scratch.path(), &[]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/python/bounds.py");
+    let told = [&judge.socket, &server.socket].map(|socket| {
+        let output = Command::new(&python).arg(&script).arg(socket).output().unwrap();
+        assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+        text(&output.stdout)
+    });
+    assert_eq!(told[0].lines().collect::<Vec<_>>(), told[1].lines().collect::<Vec<_>>());
+}

@@ -1,21 +1,17 @@
-//! How many connections each account has, and has made in this hour.
+//! How many connections each account has, and what it uses of its limits for an hour.
 
 use base::sync::{Arc, Mutex};
-use sql::accounts::{Account, Grantee, Rights};
+use sql::accounts::{Account, Grantee, Hourly, Rights, limit_reached};
 use sql::{ErrorKind, SqlError};
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
-
-const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// By account.
 pub(super) type Usage = BTreeMap<Grantee, OfAccount>;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct OfAccount {
     open: u64,
-    hour_began: Instant,
-    made_in_hour: u64,
+    pub(super) hourly: std::sync::Arc<Hourly>,
 }
 
 /// A connection of an account. It counts until it is dropped.
@@ -23,6 +19,7 @@ pub(super) struct OfAccount {
 pub(crate) struct Place {
     usage: Arc<Mutex<Usage>>,
     account: Grantee,
+    pub hourly: std::sync::Arc<Hourly>,
 }
 
 impl Drop for Place {
@@ -30,7 +27,7 @@ impl Drop for Place {
         let mut usage = self.usage.lock();
         if let Some(of_account) = usage.get_mut(&self.account) {
             of_account.open -= 1;
-            if of_account.open == 0 && of_account.hour_began.elapsed() >= HOUR {
+            if of_account.open == 0 && of_account.hourly.is_unused() {
                 usage.remove(&self.account);
             }
         }
@@ -45,13 +42,8 @@ pub(super) fn take_place(
     each_max: i64,
 ) -> Result<Place, SqlError> {
     let user = &account.name.user;
-    let reached = |what: &str, value: i64| {
-        let text = format!("User '{user}' has exceeded the '{what}' resource (current value: {value})");
-        Err(SqlError::new(ErrorKind::UserLimitReached, text))
-    };
     let mut of_all = usage.lock();
-    let fresh = || OfAccount { open: 0, hour_began: Instant::now(), made_in_hour: 0 };
-    let of_account = of_all.entry(account.name.clone()).or_insert_with(fresh);
+    let of_account = of_all.entry(account.name.clone()).or_default();
     let open = of_account.open as i64;
     let limits = &account.limits;
     if !account.rights.contains(Rights::CONNECTION_ADMIN) {
@@ -60,18 +52,12 @@ pub(super) fn take_place(
             return Err(SqlError::new(ErrorKind::TooManyUserConnections, text));
         }
         if limits.user_connections != 0 && open >= limits.user_connections.max(0) {
-            return reached("max_user_connections", limits.user_connections);
+            return Err(limit_reached(user, "max_user_connections", limits.user_connections));
         }
     }
-    if of_account.hour_began.elapsed() >= HOUR {
-        (of_account.hour_began, of_account.made_in_hour) = (Instant::now(), 0);
-    }
-    if limits.connections_per_hour != 0 && of_account.made_in_hour >= limits.connections_per_hour {
-        return reached("max_connections_per_hour", limits.connections_per_hour as i64);
-    }
+    of_account.hourly.connection(user, limits)?;
     of_account.open += 1;
-    of_account.made_in_hour += 1;
-    Ok(Place { usage: usage.clone(), account: account.name.clone() })
+    Ok(Place { usage: usage.clone(), account: account.name.clone(), hourly: of_account.hourly.clone() })
 }
 
 #[cfg(test)]

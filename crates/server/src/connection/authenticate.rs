@@ -193,8 +193,9 @@ fn authenticate(
         // The place of another account, before COM_CHANGE_USER, is given back.
         channel.place = None;
         let each_max = values.signed("max_user_connections");
-        channel.place = Some(shared.accounts.take_place(&account, each_max).map_err(End::Refused)?);
-        session.log_in(&account);
+        let place = shared.accounts.take_place(&account, each_max).map_err(End::Refused)?;
+        session.log_in(&account, &place.hourly, is_expired(shared, &account));
+        channel.place = Some(place);
         secret = known;
     }
     session.set_handshake(claim.charset, channel.interactive);
@@ -255,13 +256,20 @@ fn identify(
         return Err(denied());
     }
     shared.accounts.note(&account, &host, true);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    if account.is_expired(0, now) {
+    let can_change_it = exchange.channel.output.capabilities & capability::CAN_HANDLE_EXPIRED_PASSWORDS != 0;
+    if is_expired(shared, &account) && values.boolean("disconnect_on_expired_password") && !can_change_it {
         let text = "Your password has expired. To log in you must change it using a client that supports \
                     expired passwords";
         return Err(End::Refused(SqlError::new(ErrorKind::PasswordExpired, text)));
     }
     Ok((account, secret))
+}
+
+/// True if the account may do nothing but change its password.
+fn is_expired(shared: &Shared, account: &Account) -> bool {
+    let days = shared.instance.globals().values().unsigned("default_password_lifetime");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    account.is_expired(days, now)
 }
 
 /// Whether the connection is as the account's REQUIRE wants it.

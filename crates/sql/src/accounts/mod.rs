@@ -8,10 +8,12 @@
 pub(crate) mod access;
 mod account;
 pub(crate) mod book;
+mod hourly;
 mod pattern;
 mod rights;
 
 pub use account::{Account, Grantee, Lifetime, Limits, TlsNeed, Way};
+pub use hourly::{Hourly, limit_reached};
 pub use rights::Rights;
 
 use base::sync::atomic::{AtomicU64, Ordering};

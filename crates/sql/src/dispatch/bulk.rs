@@ -56,6 +56,7 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
         self.state.warnings.clear();
+        self.check_bounds(&statement.text)?;
         if statement.params == 0 {
             return Err(not_preparable());
         }

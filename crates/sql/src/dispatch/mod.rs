@@ -46,6 +46,7 @@ impl Session {
     pub fn prepare(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
         self.counters.add(Counter::ComStmtPrepare, 1);
         let _parsing = base::phases::enter(base::phases::Phase::Parse);
+        self.check_password()?;
         self.prepare_text(sql)
     }
 
@@ -141,7 +142,10 @@ impl Session {
 
     /// Runs the text of a client's command: one statement, or several.
     fn run_command_text(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
-        if let Some(result) = self.run_by_scan(sql, sink) {
+        // The statements of a session with bounds are looked at one by one.
+        if self.bounds.is_none()
+            && let Some(result) = self.run_by_scan(sql, sink)
+        {
             return result;
         }
         let text = parse::utf8(sql)?;
@@ -156,7 +160,9 @@ impl Session {
             return Err(parse::error_at(text, parse::offset_in(text, second)));
         }
         while let Some(statement) = next {
-            self.run_statement_text(&parse::unwrap_comments(statement, self.lexical()), sink)?;
+            let statement = parse::unwrap_comments(statement, self.lexical());
+            self.check_bounds(statement.as_bytes())?;
+            self.run_statement_text(&statement, sink)?;
             // The statement may have changed how the next one is read, and what the client is told.
             sink.status(self.status_flags(), self.take_changes());
             self.renew_limit()?;
@@ -352,6 +358,9 @@ impl Session {
         params: &[ValueRef<'_>],
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
+        if self.bounds.is_some() {
+            self.check_bounds(&statement.text)?;
+        }
         if let Some(result) = self.try_plain_insert(&statement.text, statement.mode, params, sink) {
             return result;
         }

@@ -2,6 +2,7 @@
 //! them.
 
 use super::prepared;
+use crate::session::bounds::changes_data;
 use crate::statements::admin::maintenance::{self, Operation};
 use crate::statements::admin::{self, accounts, key_caches};
 use crate::statements::{ddl, dml, locks, set, show, transaction};
@@ -30,9 +31,19 @@ pub(crate) fn run_by_word(
     }
     let word = statement.word.as_str();
     let loads_index = second.eq_ignore_ascii_case("INDEX");
+    let is_prepared = second.eq_ignore_ascii_case("PREPARE");
+    let changes = match word {
+        "SET" => second.eq_ignore_ascii_case("PASSWORD"),
+        "ANALYZE" | "REPAIR" => true,
+        "LOAD" => !loads_index,
+        word => changes_data(word) && !is_prepared,
+    };
+    if changes {
+        session.check_server_takes_changes()?;
+    }
     let instance = session.instance.clone();
     let _writing = match word {
-        "DROP" if second.eq_ignore_ascii_case("PREPARE") => None,
+        "DROP" if is_prepared => None,
         // The tables of accounts are changed by a session of the server's own, which waits for a read lock.
         "CREATE" | "DROP" | "ALTER" | "RENAME" if names_accounts(&words) => None,
         "CREATE" | "DROP" | "ALTER" | "TRUNCATE" | "RENAME" | "OPTIMIZE" => {

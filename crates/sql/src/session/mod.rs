@@ -2,6 +2,7 @@
 //!
 //! The layers above run the session's statements: [`crate::statements`] and [`crate::dispatch`].
 
+pub(crate) mod bounds;
 pub(crate) mod bulk;
 pub(crate) mod environment;
 mod figures;
@@ -32,7 +33,7 @@ use locked::Locked;
 use user_variables::UserVariables;
 
 use crate::accounts::access::Access;
-use crate::accounts::{self, Grantee};
+use crate::accounts::{self, Grantee, Hourly};
 use crate::host::Interrupt;
 use crate::locks::WritingFlag;
 use crate::memory::{Account, Charge};
@@ -93,6 +94,8 @@ pub struct Session {
     pub(crate) client: Client,
     /// What the session may do.
     pub(crate) access: Access,
+    /// `None` for most accounts.
+    pub(crate) bounds: Option<Box<bounds::Bounds>>,
 
     // Every statement reads these, and SET and many others change them.
     pub(crate) state: SessionState,
@@ -220,6 +223,7 @@ impl Session {
             memory,
             values: RefCell::default(),
             access: Access::everything(user, host),
+            bounds: None,
             instance,
             client,
             state: SessionState::default(),
@@ -240,12 +244,13 @@ impl Session {
     }
 
     /// Gives the session the rights of the account that its client has logged in to, and the account's
-    /// default role.
-    pub fn log_in(&mut self, account: &accounts::Account) {
+    /// default role and limits. If the password has expired, the session can do nothing but change it.
+    pub fn log_in(&mut self, account: &accounts::Account, hourly: &Arc<Hourly>, password_expired: bool) {
         let Some((book, version)) = self.instance.accounts.book() else { return };
         let shown = Grantee::new(&self.client.user, &self.client.host);
         let role = Some(account.default_role.clone()).filter(|role| book.has_role(&account.name, role));
         self.access = Access::new(&account.name, shown, role, book, version);
+        self.set_bounds(account, hourly, password_expired);
     }
 
     /// Goes by the newest book of accounts. For a session whose global rights cover everything, it does not
@@ -330,6 +335,7 @@ impl Session {
     pub fn change_database(&mut self, name: &str) -> Result<(), SqlError> {
         self.counters.add(Counter::Questions, 1);
         self.counters.add(Counter::ComChangeDb, 1);
+        self.check_password()?;
         self.use_database(name)
     }
 

@@ -48,10 +48,13 @@ pub(crate) fn lock_tables(
         session.access.check_database(&named.database, Rights::LOCK_TABLES)?;
         session.check_some(Rights::SELECT, &named.database, &named.name)?;
     }
+    let writes = names.iter().any(|named| named.mode == Mode::KeepAllOut);
+    if writes {
+        session.check_server_takes_changes()?;
+    }
     session.implicit_commit()?;
     session.unlock_tables();
     let instance = session.instance.clone();
-    let writes = names.iter().any(|named| named.mode == Mode::KeepAllOut);
     if writes {
         session.check_not_locked_out()?;
     }

@@ -307,7 +307,7 @@ fn check_right(session: &Session, assignment: &Checked) -> Result<(), SqlError> 
         _ => return Ok(()),
     };
     let wanted = match name {
-        "read_only" => Rights::SUPER | Rights::READ_ONLY_ADMIN,
+        "read_only" => Rights::READ_ONLY_ADMIN,
         name if OF_CONNECTIONS.contains(&name) => Rights::SUPER | Rights::CONNECTION_ADMIN,
         _ => Rights::SUPER,
     };

@@ -136,6 +136,9 @@ impl Session {
                 "Cannot execute statement in a READ ONLY transaction",
             ));
         }
+        if is_exclusive {
+            self.check_server_takes_changes()?;
+        }
         self.locked.check_all(tables.iter().copied())?;
         self.check_not_locked_out()?;
         let instance = self.instance.clone();

@@ -45,7 +45,12 @@ pub(crate) fn flush(
                     host.reload_tls()?;
                 }
             }
-            "HOSTS" | "USER_RESOURCES" | "QUERY_CACHE" => {}
+            "USER_RESOURCES" => {
+                if let Some(host) = session.instance.host() {
+                    host.forget_usage();
+                }
+            }
+            "HOSTS" | "QUERY_CACHE" => {}
             "QUERY" => words.expect("CACHE")?,
             "ERROR" | "GENERAL" | "BINARY" | "ENGINE" | "RELAY" => words.expect("LOGS")?,
             _ => return Err(before),

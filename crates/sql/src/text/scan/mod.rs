@@ -557,8 +557,8 @@ impl Scanner<'_, '_> {
         self.out.starts.push(self.out.literals.len() as u32);
     }
 
-    /// Results depend on the digits behind the point of decimals: `COALESCE(1.5, 2.25)` is 1.50. Where a value
-    /// goes straight into a column, the column decides, and all numbers share a plan.
+    /// Results depend on the digits behind the point of decimals: `COALESCE(1.5, 2.25)` is 1.50. Where a
+    /// value goes straight into a column, the column decides, and all numbers share a plan.
     fn keeps_scale(&self) -> bool {
         let is_part = self.depth > self.out.depth_of_values();
         is_part || self.out.is_query()

@@ -5,9 +5,6 @@ use super::NO_QUERY_CACHE;
 
 const NO_BINARY_LOG: &str = "there is no binary log";
 
-/// Why variables that bind accounts without SUPER bind nobody.
-const EXEMPT: &str = "root is the only account and has SUPER, which is exempt from it as in MariaDB";
-
 pub(super) static DEFINITIONS: &[Definition] = &[
     global("automatic_sp_privileges", boolean(true)),
     global("character_set_system", charset("utf8mb3")).read_only().works(),
@@ -15,8 +12,10 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         .because("readers and inserts never wait for each other"),
     global("connect_timeout", unsigned(10, 2, 31536000, 1)).works(),
     global("core_file", boolean(false)).read_only().works(),
+    global("default_password_lifetime", unsigned(0, 0, 65535, 1)).works(),
     global("delay_key_write", one_of("ON", &["OFF", "ON", "ALL"]))
         .because("pages are always written back in the background"),
+    global("disconnect_on_expired_password", boolean(false)).works(),
     global("event_scheduler", one_of("OFF", &["OFF", "ON", "DISABLED", "ORIGINAL"])),
     global("expire_logs_days", double(0.0, 0.0, 99.0)).because(NO_BINARY_LOG),
     global("flush", boolean(false)).because("what makes changes durable is flush_log_at_trx_commit"),
@@ -25,7 +24,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("general_log", boolean(false)).because("only OFF is taken: there is no general log"),
     global("general_log_file", text("")),
     global("host_cache_size", unsigned(0, 0, 65536, 1)),
-    global("init_connect", text("")).because(EXEMPT),
+    global("init_connect", text("")).works(),
     // Our own: whether events at latches are counted.
     global("latch_statistics", boolean(false)).works(),
     // Our own: memory in bytes for row locks. Beyond it, large parts of tables are locked.
@@ -53,7 +52,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("query_cache_size", unsigned(0, 0, 18446744073709551615, 1024)).because(NO_QUERY_CACHE),
     // Our own: whether connections record how long each phase of a statement takes.
     global("query_phases", boolean(false)).works(),
-    global("read_only", boolean(false)).because(EXEMPT),
+    global("read_only", boolean(false)).works(),
     global("require_secure_transport", boolean(false)).works(),
     // Our own: memory in bytes of the default key cache for rows whose pages are not in memory. -1 means as
     // much as is useful.

@@ -154,6 +154,11 @@ pub(crate) fn alter_user(
         }
         Ok(())
     })?;
+    let own =
+        |(name, changes): &(Grantee, Changes)| *name == session.access.account && changes.ways.is_some();
+    if specifications.iter().any(own) {
+        session.password_is_changed();
+    }
     forgive(session);
     if if_exists {
         for name in &missing {
@@ -388,6 +393,9 @@ pub(crate) fn set_password(
     begin(session)?;
     let secret = if is_password { Secret::Password(&text) } else { Secret::Stored(&text) };
     stored::change(&session.instance, |book| set_password_of(session, book, &name, secret))?;
+    if name == session.access.account {
+        session.password_is_changed();
+    }
     forgive(session);
     session.done(0, String::new(), sink)
 }
