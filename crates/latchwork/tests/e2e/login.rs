@@ -218,3 +218,40 @@ fn accounts_are_refused_for_what_they_lack() {
     assert_eq!((complaint("often", "--ssl"), complaint("often", "--ssl")), (String::new(), String::new()));
     assert!(complaint("often", "--ssl").contains("1226"));
 }
+
+#[test]
+fn passwords_that_are_too_simple_are_refused() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &["--simple-password-check=ON"]);
+    let code = |statement: &str| {
+        let output = crate::support::client(&server.socket).args(["-e", statement]).output().unwrap();
+        let complaint = text(&output.stderr);
+        let code = complaint.lines().find_map(|line| line.strip_prefix("ERROR ")).unwrap_or("0 ");
+        code.split(' ').next().unwrap().parse::<u16>().unwrap()
+    };
+    // The codes are MariaDB's with its plugin.
+    for (statement, expected) in [
+        ("CREATE USER a IDENTIFIED BY 'short'", 1819),
+        ("CREATE USER a IDENTIFIED BY 'longenough'", 1819),
+        ("CREATE USER a IDENTIFIED BY 'Long1nough'", 1819),
+        ("CREATE USER a IDENTIFIED BY 'Long1nough!'", 0),
+        ("CREATE USER b", 1819),
+        ("CREATE USER b IDENTIFIED BY PASSWORD '*14E65567ABDB5135D0CFD9A70B3032C179A49EE7'", 1290),
+        ("CREATE USER b IDENTIFIED VIA ed25519 USING PASSWORD('bad')", 1819),
+        ("CREATE USER b IDENTIFIED VIA unix_socket", 0),
+        ("SET PASSWORD FOR a = PASSWORD('bad')", 1819),
+        ("SET PASSWORD FOR a = PASSWORD('')", 1819),
+        ("GRANT SELECT ON *.* TO a IDENTIFIED BY 'bad'", 1819),
+        ("GRANT SELECT ON *.* TO a", 0),
+        ("CREATE USER `Long1nough!` IDENTIFIED BY 'Long1nough!'", 1819),
+        ("SET GLOBAL strict_password_validation = OFF", 0),
+        ("CREATE USER c IDENTIFIED BY PASSWORD '*14E65567ABDB5135D0CFD9A70B3032C179A49EE7'", 0),
+        ("SET GLOBAL simple_password_check_other_characters = 0", 0),
+        ("CREATE USER d IDENTIFIED BY 'Long1nough'", 0),
+    ] {
+        assert_eq!(code(statement), expected, "{statement}");
+    }
+}
