@@ -39,7 +39,13 @@ impl SqlError {
         )
     }
 
-    /// 1065: the statement has only blanks and comments.
+    /// 1792.
+    pub(crate) fn read_only_transaction() -> SqlError {
+        let text = "Cannot execute statement in a READ ONLY transaction";
+        SqlError::new(ErrorKind::ReadOnlyTransaction, text)
+    }
+
+    /// 1065: there is no statement.
     pub fn empty_query() -> SqlError {
         SqlError::new(ErrorKind::EmptyQuery, "Query was empty")
     }

@@ -246,3 +246,15 @@ fn prepared_statements_are_counted_as_they_come_run_and_go() {
     drop(client);
     crate::support::wait_until("the end", || status("Prepared_stmt_count") == 0);
 }
+
+#[test]
+fn a_text_of_comments_is_done_and_one_of_nothing_is_an_error() {
+    let live = Live::start(&[]);
+    let mut client = live.connect();
+    for text in ["--", "-- nothing", "# nothing", "/* nothing */", "/* nothing */;"] {
+        assert!(client.query(text).unwrap().columns.is_empty(), "{text}");
+    }
+    for text in ["", " ", ";", " ; "] {
+        assert_eq!(client.query(text).unwrap_err().code(), Some(1065), "{text:?}");
+    }
+}

@@ -152,7 +152,10 @@ impl Session {
         let mut rest = text;
         let mut next = parse::take_statement(&mut rest, self.lexical());
         if next.is_none() {
-            return Err(SqlError::empty_query());
+            // As in MariaDB, a text with nothing but comments is done.
+            let is_empty =
+                text.trim_matches(|letter: char| letter.is_whitespace() || letter == ';').is_empty();
+            return if is_empty { Err(SqlError::empty_query()) } else { self.done(0, String::new(), sink) };
         }
         if !self.client.multi_statements
             && let Some(second) = parse::take_statement(&mut { rest }, self.lexical())

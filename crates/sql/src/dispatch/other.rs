@@ -40,6 +40,10 @@ pub(crate) fn run_by_word(
     };
     if changes {
         session.check_server_takes_changes()?;
+        // What an open transaction says does not count: these statements end it first.
+        if session.variables.common.tx_read_only && word != "ANALYZE" {
+            return Err(SqlError::read_only_transaction());
+        }
     }
     let instance = session.instance.clone();
     let _writing = match word {

@@ -51,6 +51,9 @@ pub(crate) fn lock_tables(
     let writes = names.iter().any(|named| named.mode == Mode::KeepAllOut);
     if writes {
         session.check_server_takes_changes()?;
+        if session.variables.common.tx_read_only {
+            return Err(SqlError::read_only_transaction());
+        }
     }
     session.implicit_commit()?;
     session.unlock_tables();

@@ -131,10 +131,7 @@ impl Session {
     ) -> Result<T, SqlError> {
         let is_exclusive = writes == Writes::Rows || tables.iter().any(|used| used.mode == Mode::Write);
         if is_exclusive && self.is_read_only() {
-            return Err(SqlError::new(
-                ErrorKind::ReadOnlyTransaction,
-                "Cannot execute statement in a READ ONLY transaction",
-            ));
+            return Err(SqlError::read_only_transaction());
         }
         if is_exclusive {
             self.check_server_takes_changes()?;
