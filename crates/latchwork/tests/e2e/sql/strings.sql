@@ -131,3 +131,4 @@ UPDATE padded SET c = 'x ', v = CONCAT('<', c, '>'), length = LENGTH(c) WHERE id
 INSERT INTO padded (id, c) VALUES (2, 'y  ') ON DUPLICATE KEY UPDATE c = VALUES(c), v = CONCAT(c, '|'), length = LENGTH(VALUES(c));
 SELECT id, QUOTE(c), v, length FROM padded ORDER BY id;
 DROP TABLE padded;
+select hex(2.5e0), hex(-2.5e0), hex(3.5e0), hex(1e20), hex(0.5e0), hex(2.5), hex(-1e20), hex(-0.4e0), hex(9.3e18), hex(-2.4e0), hex(1e0), hex(cast(7.5 as float));

@@ -197,22 +197,33 @@ fn to_base64(bytes: &[u8]) -> Vec<u8> {
 
 fn hex_of<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let value = arguments.value(0)?;
-    if matches!(
-        value,
-        ValueRef::Int(_)
-            | ValueRef::UInt(_)
-            | ValueRef::Decimal(_)
-            | ValueRef::Float(_)
-            | ValueRef::Double(_)
-    ) {
-        let number = convert::to_int(&value, arguments.context).unwrap_or(0);
-        return Ok(arguments.give(format!("{:X}", number as u64).as_bytes()));
+    let number = match value {
+        ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Decimal(_) => {
+            Some(convert::to_int(&value, arguments.context).unwrap_or(0) as u64)
+        }
+        ValueRef::Float(number) => Some(nearest_bits(number.into())),
+        ValueRef::Double(number) => Some(nearest_bits(number)),
+        _ => None,
+    };
+    if let Some(number) = number {
+        return Ok(arguments.give(format!("{number:X}").as_bytes()));
     }
     let bytes = or_null!(convert::to_text(&value, arguments.context));
     if arguments.is_too_long(bytes.len() * 2) {
         return Ok(too_long(arguments));
     }
     Ok(arguments.give(hex(bytes).to_uppercase().as_bytes()))
+}
+
+/// The bits of the nearest whole number; halves go away from nought. All bits if it has more than 64.
+fn nearest_bits(number: f64) -> u64 {
+    if number <= i64::MIN as f64 || number >= u64::MAX as f64 {
+        u64::MAX
+    } else if number > 0.0 {
+        (number + 0.5) as u64
+    } else {
+        (number - 0.5) as i64 as u64
+    }
 }
 
 /// The digits of the first argument in another base.
