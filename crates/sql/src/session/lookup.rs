@@ -24,14 +24,6 @@ impl Session {
         })
     }
 
-    /// For COM_DEBUG.
-    ///
-    /// # Errors
-    /// 1227 without SUPER.
-    pub fn check_may_debug(&self) -> Result<(), SqlError> {
-        self.access.check_any_global(Rights::SUPER)
-    }
-
     /// # Errors
     /// 1142 unless the session has these rights on the whole table.
     pub(crate) fn check_rights(&self, rights: Rights, database: &str, table: &str) -> Result<(), SqlError> {

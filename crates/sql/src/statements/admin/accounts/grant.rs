@@ -158,7 +158,7 @@ fn receivers(session: &Session, words: &mut Words<'_>) -> Result<Vec<Receiver>, 
     let mut all = Vec::new();
     loop {
         let name = names::account_or_role(session, words)?;
-        let ways = names::identified(session, &name.user, words)?;
+        let ways = names::identified(session, words)?;
         all.push(Receiver { name, ways });
         if !words.accept_symbol(",") {
             return Ok(all);

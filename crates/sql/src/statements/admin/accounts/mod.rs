@@ -4,7 +4,6 @@
 
 mod grant;
 mod names;
-mod policy;
 mod shown;
 mod stored;
 
@@ -66,7 +65,7 @@ fn specifications(session: &Session, words: &mut Words<'_>) -> Result<Vec<(Grant
     let mut all = Vec::new();
     loop {
         let name = names::account(session, words)?;
-        let ways = names::identified(session, &name.user, words)?;
+        let ways = names::identified(session, words)?;
         all.push((name, Changes::default().with_ways(ways)));
         if !words.accept_symbol(",") {
             break;
@@ -111,9 +110,6 @@ pub(crate) fn create_user(
             if name.user.is_empty() && name.host.is_empty() {
                 wrong.push(quoted(name));
                 continue;
-            }
-            if changes.ways.is_none() {
-                policy::check(session, &name.user, Secret::Stored(""))?;
             }
             let mut account = Account {
                 name: name.clone(),
@@ -416,7 +412,7 @@ fn set_password_of(
     };
     let mut account = (**account).clone();
     match account.ways.iter_mut().find(|way| way.plugin != "unix_socket") {
-        Some(way) => *way = names::way(session, &name.user, &way.plugin, secret)?,
+        Some(way) => *way = names::way(session, &way.plugin, secret)?,
         None => {
             let text = "SET PASSWORD is ignored for users authenticating via unix_socket plugin";
             return Err(SqlError::new(ErrorKind::SetPasswordIgnored, text));

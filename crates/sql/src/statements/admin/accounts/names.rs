@@ -1,6 +1,5 @@
 //! How statements name accounts and roles, and what they say of an account.
 
-use super::policy;
 use crate::accounts::{Account, Grantee, Lifetime, Limits, TlsNeed, Way};
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, Session, SqlError};
@@ -320,19 +319,15 @@ fn tls_need(words: &mut Words<'_>) -> Result<TlsNeed, SqlError> {
 ///
 /// # Errors
 /// 1064; 1372 for a hash that is none, 1524 for a method that this server does not have.
-pub(super) fn identified(
-    session: &Session,
-    user: &str,
-    words: &mut Words<'_>,
-) -> Result<Option<Vec<Way>>, SqlError> {
+pub(super) fn identified(session: &Session, words: &mut Words<'_>) -> Result<Option<Vec<Way>>, SqlError> {
     if !words.accept("IDENTIFIED") {
         return Ok(None);
     }
     if words.accept("BY") {
         if words.accept("PASSWORD") {
-            return Ok(Some(vec![way(session, user, NATIVE, Secret::Stored(&words.string()?))?]));
+            return Ok(Some(vec![way(session, NATIVE, Secret::Stored(&words.string()?))?]));
         }
-        return Ok(Some(vec![way(session, user, NATIVE, Secret::Password(&words.string()?))?]));
+        return Ok(Some(vec![way(session, NATIVE, Secret::Password(&words.string()?))?]));
     }
     if !words.accept("VIA") {
         words.expect("WITH")?;
@@ -345,14 +340,14 @@ pub(super) fn identified(
                 words.expect_symbol("(")?;
                 let password = words.string()?;
                 words.expect_symbol(")")?;
-                way(session, user, &plugin, Secret::Password(&password))?
+                way(session, &plugin, Secret::Password(&password))?
             } else {
-                way(session, user, &plugin, Secret::Stored(&words.string()?))?
+                way(session, &plugin, Secret::Stored(&words.string()?))?
             }
         } else if words.accept("BY") {
-            way(session, user, &plugin, Secret::Password(&words.string()?))?
+            way(session, &plugin, Secret::Password(&words.string()?))?
         } else {
-            way(session, user, &plugin, Secret::Stored(""))?
+            way(session, &plugin, Secret::Stored(""))?
         };
         ways.push(secret);
         if !words.accept("OR") {
@@ -363,9 +358,6 @@ pub(super) fn identified(
 
 /// The method of IDENTIFIED BY: nearly every client library has it.
 const NATIVE: &str = "mysql_native_password";
-
-/// The method that asks for no password.
-const UNIX_SOCKET: &str = "unix_socket";
 
 /// What an account without IDENTIFIED logs in with: no password.
 pub(super) fn without_password() -> Vec<Way> {
@@ -383,14 +375,11 @@ pub(super) enum Secret<'a> {
 /// A way to log in, with the text that the server keeps.
 ///
 /// # Errors
-/// 1372, 1524, 1819.
-pub(super) fn way(session: &Session, user: &str, plugin: &str, secret: Secret<'_>) -> Result<Way, SqlError> {
+/// 1372, 1524.
+pub(super) fn way(session: &Session, plugin: &str, secret: Secret<'_>) -> Result<Way, SqlError> {
     let Some(host) = session.instance.host() else {
         return Err(SqlError::not_supported("accounts without a server"));
     };
-    if plugin != UNIX_SOCKET {
-        policy::check(session, user, secret)?;
-    }
     let text = match secret {
         Secret::Password(password) => host.new_secret(plugin, password.as_bytes())?,
         Secret::Stored(text) => {
