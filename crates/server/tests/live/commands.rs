@@ -34,6 +34,23 @@ fn a_line_of_figures_goes_to_the_log() {
 }
 
 #[test]
+fn the_line_of_figures_wants_super() {
+    let live = Live::start(&[]);
+    let mut root = live.connect();
+    root.query("CREATE USER ann IDENTIFIED BY 'secret'").unwrap();
+    root.query("GRANT PROCESS, RELOAD ON *.* TO ann").unwrap();
+    let options =
+        ConnectOptions { user: "ann".into(), password: "secret".into(), ..ConnectOptions::default() };
+    let mut client = live.connect_with(&options).unwrap();
+    assert_eq!(client.command(com::DEBUG, b"").unwrap_err().code(), Some(1227));
+    client.ping().unwrap();
+    assert!(!live.log().contains("status: Uptime: "), "{}", live.log());
+    root.query("GRANT SUPER ON *.* TO ann").unwrap();
+    let mut raw = Raw::of(live.connect_with(&options).unwrap());
+    assert_eq!(raw.answer(&[com::DEBUG]).0[0][0], 0xfe);
+}
+
+#[test]
 fn refused_commands_say_what_they_are_and_leave_the_connection_open() {
     let live = Live::start(&[]);
     let mut connection = live.connect();
