@@ -3,7 +3,7 @@
 
 use super::prepared;
 use crate::statements::admin::maintenance::{self, Operation};
-use crate::statements::admin::{self, accounts, key_caches};
+use crate::statements::admin::{self, accounts, key_caches, plugins};
 use crate::statements::{ddl, dml, locks, set, show, transaction};
 use crate::status::Counter;
 use crate::text::parse::{OtherStatement, Word, Words};
@@ -95,6 +95,8 @@ pub(crate) fn run_by_word(
             set::evaluate(session, words.rest(), words.mode())?;
             session.done(0, String::new(), sink)
         }
+        "INSTALL" => plugins::install(session, &mut words, sink),
+        "UNINSTALL" => plugins::uninstall(session, &mut words, sink),
         "PREPARE" => prepared::prepare(session, &mut words, sink),
         "EXECUTE" => prepared::execute(session, &mut words, sink),
         "DEALLOCATE" => prepared::deallocate(session, &mut words, sink),
@@ -130,6 +132,7 @@ const KNOWN: &[&str] = &[
     "FLUSH",
     "GRANT",
     "HELP",
+    "INSTALL",
     "KILL",
     "LOAD",
     "LOCK",
@@ -145,25 +148,14 @@ const KNOWN: &[&str] = &[
     "SHOW",
     "START",
     "TRUNCATE",
+    "UNINSTALL",
     "UNLOCK",
 ];
 
 /// True for statements that MySQL has and this server does not. (Of LOAD, this means LOAD XML.)
 fn is_foreign(word: &str) -> bool {
     const FOREIGN: &[&str] = &[
-        "BINLOG",
-        "CALL",
-        "CHANGE",
-        "HANDLER",
-        "INSTALL",
-        "LOAD",
-        "PURGE",
-        "RESET",
-        "SHUTDOWN",
-        "SIGNAL",
-        "STOP",
-        "UNINSTALL",
-        "XA",
+        "BINLOG", "CALL", "CHANGE", "HANDLER", "LOAD", "PURGE", "RESET", "SHUTDOWN", "SIGNAL", "STOP", "XA",
     ];
     FOREIGN.contains(&word)
 }
