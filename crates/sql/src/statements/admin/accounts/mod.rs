@@ -152,7 +152,10 @@ pub(crate) fn alter_user(
     stored::change(&session.instance, |book| {
         for (name, changes) in &specifications {
             match book.account(name).filter(|account| !account.is_role) {
-                Some(_) if changes.refusal.is_some() => refusals.extend(changes.refusal.clone()),
+                Some(_) if changes.refusal.is_some() => {
+                    refusals.extend(changes.refusal.clone());
+                    missing.push(quoted(name));
+                }
                 Some(account) => {
                     let mut account = (**account).clone();
                     changes.make(&mut account, now());
@@ -164,7 +167,11 @@ pub(crate) fn alter_user(
         Ok(())
     })?;
     forgive(session);
-    report(session, &refusals)?;
+    // As in MariaDB, the client gets 1396, and the reason is among the warnings.
+    for refusal in &refusals {
+        let error = refusal.report(session);
+        session.state.warnings.error(&error);
+    }
     if if_exists {
         for name in &missing {
             let text = format!("Operation ALTER USER failed for {name}");
