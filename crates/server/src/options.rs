@@ -20,6 +20,8 @@ pub struct Options {
     /// The values of all variables.
     pub globals: Globals,
     pub help: bool,
+    /// Whether new passwords are checked from the start: `--plugin-load-add=simple_password_check`.
+    pub checks_passwords: bool,
     /// Sentences for the log about options without effect and values that were limited. None is there twice.
     pub remarks: Vec<String>,
 }
@@ -72,6 +74,8 @@ enum Other {
     /// Sets several variables, as its value says.
     Preset,
     Help,
+    /// Switches on the parts of the server that its value names.
+    Plugins,
     /// Nothing. The option is known because programs that start MySQL's server give it.
     Ignored,
 }
@@ -83,6 +87,8 @@ static OTHER_OPTIONS: &[(&str, Other)] = &[
     ("defaults_extra_file", Other::File),
     ("preset", Other::Preset),
     ("help", Other::Help),
+    ("plugin_load", Other::Plugins),
+    ("plugin_load_add", Other::Plugins),
     // No file is read unless it is asked for.
     ("no_defaults", Other::Ignored),
     ("console", Other::Ignored),
@@ -95,7 +101,7 @@ impl Other {
     }
 
     fn takes_value(self) -> bool {
-        matches!(self, Other::File | Other::Preset)
+        matches!(self, Other::File | Other::Preset | Other::Plugins)
     }
 }
 
@@ -107,7 +113,8 @@ impl Options {
     /// An option is unknown, its value is wrong or missing, or a file cannot be read.
     pub fn parse(arguments: &[String]) -> Result<Options, OptionProblem> {
         let given = split(arguments)?;
-        let mut options = Options { globals: Globals::new(), help: false, remarks: Vec::new() };
+        let mut options =
+            Options { globals: Globals::new(), help: false, checks_passwords: false, remarks: Vec::new() };
         // An option that is given by itself wins over the preset, wherever it is given. So the preset comes
         // first.
         for (name, value) in &given {
@@ -123,6 +130,7 @@ impl Options {
         for (name, value) in &given {
             match Other::named(&canonical(name)) {
                 Some(Other::File | Other::Preset | Other::Ignored) => {}
+                Some(Other::Plugins) => options.load_plugins(value.as_deref().unwrap_or_default()),
                 Some(Other::Help) => options.help = true,
                 None => options.set(name, value.as_deref())?,
             }
@@ -140,6 +148,19 @@ impl Options {
             self.set(&name, value.as_deref()).map_err(|problem| problem.at(path, number))?;
         }
         Ok(())
+    }
+
+    /// Reads a list as MariaDB has it: `LIBRARY;NAME=LIBRARY`.
+    fn load_plugins(&mut self, list: &str) {
+        for plugin in list.split(';').filter(|plugin| !plugin.is_empty()) {
+            let library = plugin.split_once('=').map_or(plugin, |(_, library)| library);
+            match library.strip_suffix(".so").unwrap_or(library) {
+                "simple_password_check" => self.checks_passwords = true,
+                // They are always there.
+                "auth_ed25519" | "auth_parsec" | "auth_socket" => {}
+                _ => self.remarks.push(format!("option '--plugin-load-add': there is no plugin '{plugin}'")),
+            }
+        }
     }
 
     /// Sets the options that a name of `--preset` stands for.
@@ -163,8 +184,13 @@ impl Options {
     }
 
     fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), OptionProblem> {
-        if Other::named(&canonical(name)) == Some(Other::Preset) {
-            return self.set_preset(value.unwrap_or_default());
+        match Other::named(&canonical(name)) {
+            Some(Other::Preset) => return self.set_preset(value.unwrap_or_default()),
+            Some(Other::Plugins) => {
+                self.load_plugins(value.unwrap_or_default());
+                return Ok(());
+            }
+            _ => {}
         }
         // Values out of range are limited, but a wrong port is an error.
         if canonical(name) == "port"

@@ -98,6 +98,7 @@ impl Server {
         }
         let datadir = options.datadir();
         let skip_grant_tables = options.skip_grant_tables();
+        let checks_passwords = options.checks_passwords;
         let own_uid = rustix::process::geteuid().as_raw();
         let trusted_peers = TrustedPeers::named(&values.text("trusted_peers"), own_uid);
         check_folders(&options)?;
@@ -163,6 +164,9 @@ impl Server {
         shared.instance.attach(host);
         if !skip_grant_tables {
             open_accounts(&shared, &accounts)?;
+        }
+        if checks_passwords {
+            shared.instance.accounts().set_checks_passwords(true);
         }
         if let Some(init_file) = init_file {
             init_file.run(&shared.instance, &shared.log);

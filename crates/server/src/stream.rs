@@ -10,7 +10,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use wire::compression::{Deflater, Inflater};
-use x509_parser::objects::{oid_registry, oid2abbrev};
 use x509_parser::x509::X509Name;
 
 base::latch_class!(pub CompressionLatch, "compression of a connection");
@@ -345,13 +344,45 @@ fn send(connection: &mut ServerConnection, socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 
+/// OpenSSL's names for the parts of a certificate's name.
+const PARTS: &[(&str, &str)] = &[
+    ("2.5.4.3", "CN"),
+    ("2.5.4.4", "SN"),
+    ("2.5.4.5", "serialNumber"),
+    ("2.5.4.6", "C"),
+    ("2.5.4.7", "L"),
+    ("2.5.4.8", "ST"),
+    ("2.5.4.9", "street"),
+    ("2.5.4.10", "O"),
+    ("2.5.4.11", "OU"),
+    ("2.5.4.12", "title"),
+    ("2.5.4.13", "description"),
+    ("2.5.4.41", "name"),
+    ("2.5.4.42", "GN"),
+    ("2.5.4.43", "initials"),
+    ("2.5.4.46", "dnQualifier"),
+    ("0.9.2342.19200300.100.1.1", "UID"),
+    ("0.9.2342.19200300.100.1.25", "DC"),
+    ("1.2.840.113549.1.9.1", "emailAddress"),
+];
+
+/// A name as OpenSSL writes it on one line, which is how REQUIRE SUBJECT and ISSUER have it.
 fn one_line(name: &X509Name<'_>) -> String {
-    name.iter_attributes()
-        .map(|attribute| {
-            let kind = oid2abbrev(attribute.attr_type(), oid_registry()).unwrap_or("?");
-            format!("/{kind}={}", attribute.as_str().unwrap_or("?"))
-        })
-        .collect()
+    let mut line = String::new();
+    for attribute in name.iter_attributes() {
+        let id = attribute.attr_type().to_id_string();
+        let known = PARTS.iter().find(|(known, _)| *known == id);
+        line.push('/');
+        line.push_str(known.map_or(id.as_str(), |(_, name)| *name));
+        line.push('=');
+        for byte in attribute.as_slice() {
+            match byte {
+                b' '..=b'~' => line.push(char::from(*byte)),
+                byte => line.push_str(&format!("\\x{byte:02X}")),
+            }
+        }
+    }
+    line
 }
 
 fn broken(error: rustls::Error) -> io::Error {

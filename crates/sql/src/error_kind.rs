@@ -95,6 +95,9 @@ kinds! {
     TooManyTables: 1116, "HY000";
     TooManyColumns: 1117, "42000";
     RowTooLarge: 1118, "42000";
+    NoPathsForLibrary: 1124, "HY000";
+    CannotOpenLibrary: 1126, "HY000";
+    CannotFindSymbol: 1127, "HY000";
     UserNotFound: 1133, "28000";
     CannotCreateThread: 1135, "HY000";
     WrongValueCount: 1136, "21S01";
@@ -198,6 +201,7 @@ kinds! {
     WrongTemporalLiteral: 1525, "HY000";
     TransactionUnderWay: 1568, "25001";
     WrongParameterCount: 1582, "42000";
+    BuiltInPlugin: 1619, "HY000";
     ReadOnlyVariable: 1621, "HY000";
     NonAsciiSeparator: 1638, "HY000";
     UnknownLocale: 1649, "HY000";
@@ -221,6 +225,7 @@ kinds! {
     InvalidRole: 1959, "OP000";
     CannotGrantRole: 1961, "HY000";
     CannotRevokeRole: 1962, "HY000";
+    PluginInstalled: 1968, "HY000";
     StatementTimeout: 1969, "70100";
     TooManyPreparedParameters: 1970, "42000";
     UserExists: 1973, "HY000";

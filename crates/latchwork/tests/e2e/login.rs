@@ -1,6 +1,7 @@
 //! Which users may connect.
 
-use crate::support::{Latchwork, feed, have, text};
+use crate::support::{Latchwork, MariaDb, feed, have, mariadb, text};
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn over_tcp(server: &Latchwork, options: &[&str], statement: &str) -> Output {
@@ -214,7 +215,120 @@ fn accounts_are_refused_for_what_they_lack() {
     assert!(complaint("tls", "--skip-ssl").contains("1045"));
     assert_eq!(complaint("tls", "--ssl"), "");
     assert!(complaint("x509", "--ssl").contains("1045"));
-    assert!(complaint("expired", "--ssl").contains("1862"));
+    assert!(complaint("expired", "--ssl").contains("1820"));
     assert_eq!((complaint("often", "--ssl"), complaint("often", "--ssl")), (String::new(), String::new()));
     assert!(complaint("often", "--ssl").contains("1226"));
+}
+
+fn openssl(folder: &Path, arguments: &[&str]) {
+    let output = Command::new("openssl").current_dir(folder).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+}
+
+/// A certificate `NAME.pem` and its key `NAME-key.pem`, of the authority in the same folder.
+fn issue(folder: &Path, name: &str, subject: &str) {
+    let [key, request, certificate] = ["-key.pem", ".csr", ".pem"].map(|end| format!("{name}{end}"));
+    let new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-utf8"];
+    let named = ["-subj", subject, "-keyout", &key, "-out"];
+    if name == "authority" {
+        let own = ["req", "-x509", "-days", "2"];
+        return openssl(folder, &[&own[..], &new_key, &named, &[&certificate]].concat());
+    }
+    openssl(folder, &[&["req"][..], &new_key, &named, &[&request]].concat());
+    std::fs::write(folder.join("extensions"), "basicConstraints=CA:FALSE\nsubjectAltName=DNS:localhost\n")
+        .unwrap();
+    let authority = ["-CA", "authority.pem", "-CAkey", "authority-key.pem", "-CAcreateserial", "-days", "2"];
+    let files = ["x509", "-req", "-in", &request, "-extfile", "extensions", "-out", &certificate];
+    openssl(folder, &[&files[..], &authority].concat());
+}
+
+/// How the client fares with an account and these options: the account's name, or an error's number.
+fn fate(socket: &Path, account: &str, options: &[String]) -> String {
+    let output = Command::new("mariadb")
+        .args(["--no-defaults", "--batch", "--skip-column-names", "--password=secret", "--ssl"])
+        .args([format!("--user={account}"), format!("--socket={}", socket.display())])
+        .args(options)
+        .args(["--execute", "SELECT CURRENT_USER()"])
+        .output()
+        .unwrap();
+    let complaint = text(&output.stderr);
+    let number = complaint.split_whitespace().nth(1).unwrap_or_default();
+    format!("{}{number}", text(&output.stdout).trim_end())
+}
+
+#[test]
+fn require_lets_in_the_certificates_and_ciphers_that_mariadb_lets_in() {
+    if !have(&["openssl"]) || !have(mariadb::PROGRAMS) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path();
+    issue(folder, "authority", "/O=Zoo/CN=authority");
+    issue(folder, "server", "/O=Zoo/CN=localhost");
+    let long = "/C=DE/ST=Here/L=There/O=Zoo/OU=Apes/CN=ann/emailAddress=ann@zoo.example";
+    issue(folder, "ann", long);
+    issue(folder, "juergen", "/O=Zoo/CN=J\u{fc}rgen");
+    let other = "/DC=org/DC=zoo/UID=k1/GN=Kay/SN=Keeper/serialNumber=7/title=Dr/CN=keeper";
+    issue(folder, "keeper", other);
+    let file = |name: &str| folder.join(name).display().to_string();
+    let tls = [("ca", "authority.pem"), ("cert", "server.pem"), ("key", "server-key.pem")]
+        .map(|(option, name)| format!("--ssl-{option}={}", file(name)));
+    let tls: Vec<&str> = tls.iter().map(String::as_str).collect();
+    MariaDb::start(folder).stop();
+    let judge = MariaDb::start_again(folder, &tls);
+    let server = Latchwork::start(folder, &tls);
+
+    let cipher = "ECDHE-ECDSA-AES256-GCM-SHA384";
+    let needs = [
+        ("free", "NONE".to_owned()),
+        ("any", "SSL".to_owned()),
+        ("certified", "X509".to_owned()),
+        ("ann", format!("SUBJECT '{long}'")),
+        ("ann_reversed", "SUBJECT 'CN=ann,O=Zoo'".to_owned()),
+        ("juergen", "SUBJECT '/O=Zoo/CN=J\\\\xC3\\\\xBCrgen'".to_owned()),
+        ("keeper", format!("SUBJECT '{other}'")),
+        ("zoo", "ISSUER '/O=Zoo/CN=authority'".to_owned()),
+        ("elsewhere", "ISSUER '/O=Zoo/CN=other'".to_owned()),
+        ("both", format!("SUBJECT '{long}' AND ISSUER '/O=Zoo/CN=authority'")),
+        ("half", format!("SUBJECT '{long}' AND ISSUER '/O=Zoo/CN=other'")),
+        ("cipher", format!("CIPHER '{cipher}'")),
+        ("all", format!("SUBJECT '{long}' AND ISSUER '/O=Zoo/CN=authority' AND CIPHER '{cipher}'")),
+    ];
+    for (name, need) in &needs {
+        let sql = format!("CREATE USER '{name}' IDENTIFIED BY 'secret' REQUIRE {need}");
+        judge.sql(&sql);
+        server.sql(&sql);
+    }
+    let shows = |name: &str| {
+        vec![
+            format!("--ssl-cert={}", file(&format!("{name}.pem"))),
+            format!("--ssl-key={}", file(&format!("{name}-key.pem"))),
+        ]
+    };
+    let old = vec!["--tls-version=TLSv1.2".to_owned(), format!("--ssl-cipher={cipher}")];
+    let clients = [
+        vec!["--skip-ssl".to_owned()],
+        vec![],
+        shows("ann"),
+        shows("juergen"),
+        shows("keeper"),
+        old.clone(),
+        [shows("ann"), old].concat(),
+    ];
+    let fares = |name: &str, need: &str| -> Vec<String> {
+        let pairs = clients.iter().map(|options| {
+            let expected = fate(&judge.socket, name, options);
+            assert_eq!(fate(&server.socket, name, options), expected, "{name} {need} {options:?}");
+            expected
+        });
+        pairs.collect()
+    };
+    // Side by side, because the server lets strangers wait.
+    let fates: std::collections::BTreeSet<String> = std::thread::scope(|scope| {
+        let fares = &fares;
+        let tried: Vec<_> = needs.iter().map(|(name, need)| scope.spawn(move || fares(name, need))).collect();
+        tried.into_iter().flat_map(|tried| tried.join().unwrap()).collect()
+    });
+    // Every account but the three that no certificate fits has let in somebody.
+    assert!(fates.contains("1045") && fates.len() == 11, "{fates:?}");
 }

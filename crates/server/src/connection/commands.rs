@@ -99,9 +99,14 @@ impl<'s> Connection<'s> {
             }
             Command::Debug => {
                 output.entry.begin(CommandKind::Debug, b"");
-                shared.log.note(&format!("status: {}", shared.statistics()));
-                output.end_of_rows(runner.session.status_flags());
-                After::Unchanged
+                match runner.session.check_super() {
+                    Ok(()) => {
+                        shared.log.note(&format!("status: {}", shared.statistics()));
+                        output.end_of_rows(runner.session.status_flags());
+                        After::Unchanged
+                    }
+                    Err(error) => output.answer(Err(error), &mut runner.session),
+                }
             }
             Command::ProcessInfo => runner.run_for_client(output, b"SHOW PROCESSLIST")?,
             Command::ProcessKill(id) => runner.run_for_client(output, format!("KILL {id}").as_bytes())?,

@@ -21,7 +21,7 @@ fn statistics_is_a_line_of_text() {
         ["Uptime", "Threads", "Questions", "Slow queries", "Opens", "Open tables", "Queries per second avg"]
     );
     // The tables of accounts are open, too.
-    assert!(answer.contains("  Threads: 1  Questions: 2  Slow queries: 0  Opens: 8  "), "{answer}");
+    assert!(answer.contains("  Threads: 1  Questions: 2  Slow queries: 0  Opens: 9  "), "{answer}");
 }
 
 #[test]
@@ -31,6 +31,23 @@ fn a_line_of_figures_goes_to_the_log() {
     let mut raw = Raw::of(live.connect());
     assert_eq!(raw.answer(&[com::DEBUG]).0[0][0], 0xfe);
     assert!(live.log().contains("status: Uptime: "), "{}", live.log());
+}
+
+#[test]
+fn the_line_of_figures_wants_super() {
+    let live = Live::start(&[]);
+    let mut root = live.connect();
+    root.query("CREATE USER ann IDENTIFIED BY 'secret'").unwrap();
+    root.query("GRANT PROCESS, RELOAD ON *.* TO ann").unwrap();
+    let options =
+        ConnectOptions { user: "ann".into(), password: "secret".into(), ..ConnectOptions::default() };
+    let mut client = live.connect_with(&options).unwrap();
+    assert_eq!(client.command(com::DEBUG, b"").unwrap_err().code(), Some(1227));
+    client.ping().unwrap();
+    assert!(!live.log().contains("status: Uptime: "), "{}", live.log());
+    root.query("GRANT SUPER ON *.* TO ann").unwrap();
+    let mut raw = Raw::of(live.connect_with(&options).unwrap());
+    assert_eq!(raw.answer(&[com::DEBUG]).0[0][0], 0xfe);
 }
 
 #[test]

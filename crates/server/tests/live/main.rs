@@ -15,6 +15,7 @@ mod long_readers;
 mod malformed;
 mod methods;
 mod packets;
+mod password_checks;
 mod proxies;
 mod row_locks;
 mod session_tracking;

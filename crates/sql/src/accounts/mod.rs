@@ -16,7 +16,7 @@ pub use account::{Account, Grantee, Lifetime, Limits, TlsNeed, Way};
 pub use hourly::{Hourly, limit_reached};
 pub use rights::Rights;
 
-use base::sync::atomic::{AtomicU64, Ordering};
+use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use base::sync::{Mutex, RwLock};
 use book::Book;
 use std::sync::Arc;
@@ -32,12 +32,26 @@ pub struct Accounts {
     version: AtomicU64,
     /// Held by a statement that changes accounts, from reading the book to putting the new one in its place.
     changing: Mutex<()>,
+    /// Whether passwords must be as `simple_password_check` wants them.
+    checks_passwords: AtomicBool,
 }
 
 impl Accounts {
     /// False if everybody may do everything: `--skip-grant-tables`.
     pub fn are_on(&self) -> bool {
         self.book.read().is_some()
+    }
+
+    /// Whether new passwords must be as the variables `simple_password_check_...` say.
+    pub fn checks_passwords(&self) -> bool {
+        // ORDER: a flag by itself. A statement that runs beside the change may see either value.
+        self.checks_passwords.load(Ordering::Relaxed)
+    }
+
+    /// Switches the check of new passwords on or off, until the server stops.
+    pub fn set_checks_passwords(&self, on: bool) {
+        // ORDER: as in `checks_passwords`.
+        self.checks_passwords.store(on, Ordering::Relaxed);
     }
 
     /// The account of a client that gives this name and is known as `peers`: its address, and `localhost` if

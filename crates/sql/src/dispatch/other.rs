@@ -4,7 +4,7 @@
 use super::prepared;
 use crate::session::bounds::changes_data;
 use crate::statements::admin::maintenance::{self, Operation};
-use crate::statements::admin::{self, accounts, key_caches};
+use crate::statements::admin::{self, accounts, key_caches, plugins};
 use crate::statements::{ddl, dml, locks, set, show, transaction};
 use crate::status::Counter;
 use crate::text::parse::{OtherStatement, Word, Words};
@@ -31,23 +31,10 @@ pub(crate) fn run_by_word(
     }
     let word = statement.word.as_str();
     let loads_index = second.eq_ignore_ascii_case("INDEX");
-    let is_prepared = second.eq_ignore_ascii_case("PREPARE");
-    let changes = match word {
-        "SET" => second.eq_ignore_ascii_case("PASSWORD"),
-        "ANALYZE" | "REPAIR" => true,
-        "LOAD" => !loads_index,
-        word => changes_data(word) && !is_prepared,
-    };
-    if changes {
-        session.check_server_takes_changes()?;
-        // What an open transaction says does not count: these statements end it first.
-        if session.variables.common.tx_read_only && word != "ANALYZE" {
-            return Err(SqlError::read_only_transaction());
-        }
-    }
+    check_changes(session, word, second)?;
     let instance = session.instance.clone();
     let _writing = match word {
-        "DROP" if is_prepared => None,
+        "DROP" if second.eq_ignore_ascii_case("PREPARE") => None,
         // The tables of accounts are changed by a session of the server's own, which waits for a read lock.
         "CREATE" | "DROP" | "ALTER" | "RENAME" if names_accounts(&words) => None,
         "CREATE" | "DROP" | "ALTER" | "TRUNCATE" | "RENAME" | "OPTIMIZE" => {
@@ -110,12 +97,36 @@ pub(crate) fn run_by_word(
             set::evaluate(session, words.rest(), words.mode())?;
             session.done(0, String::new(), sink)
         }
+        "INSTALL" => plugins::install(session, &mut words, sink),
+        "UNINSTALL" => plugins::uninstall(session, &mut words, sink),
         "PREPARE" => prepared::prepare(session, &mut words, sink),
         "EXECUTE" => prepared::execute(session, &mut words, sink),
         "DEALLOCATE" => prepared::deallocate(session, &mut words, sink),
         _ if is_foreign(word) => Err(SqlError::not_supported(word)),
         _ => Err(at_start),
     }
+}
+
+/// # Errors
+/// 1290 if the statement changes something and the server is read-only, 1792 if the session is.
+fn check_changes(session: &Session, word: &str, second: &str) -> Result<(), SqlError> {
+    let is = |name: &str| second.eq_ignore_ascii_case(name);
+    let changes = match word {
+        "SET" => is("PASSWORD"),
+        "ANALYZE" | "REPAIR" => true,
+        "LOAD" => !is("INDEX"),
+        "DROP" => !is("PREPARE"),
+        word => changes_data(word),
+    };
+    if !changes {
+        return Ok(());
+    }
+    session.check_server_takes_changes()?;
+    // What an open transaction says does not count: these statements end it first.
+    if session.variables.common.tx_read_only && word != "ANALYZE" {
+        return Err(SqlError::read_only_transaction());
+    }
+    Ok(())
 }
 
 /// True if CREATE, DROP, ALTER or RENAME is about an account or a role.
@@ -145,6 +156,7 @@ const KNOWN: &[&str] = &[
     "FLUSH",
     "GRANT",
     "HELP",
+    "INSTALL",
     "KILL",
     "LOAD",
     "LOCK",
@@ -160,25 +172,14 @@ const KNOWN: &[&str] = &[
     "SHOW",
     "START",
     "TRUNCATE",
+    "UNINSTALL",
     "UNLOCK",
 ];
 
 /// True for statements that MySQL has and this server does not. (Of LOAD, this means LOAD XML.)
 fn is_foreign(word: &str) -> bool {
     const FOREIGN: &[&str] = &[
-        "BINLOG",
-        "CALL",
-        "CHANGE",
-        "HANDLER",
-        "INSTALL",
-        "LOAD",
-        "PURGE",
-        "RESET",
-        "SHUTDOWN",
-        "SIGNAL",
-        "STOP",
-        "UNINSTALL",
-        "XA",
+        "BINLOG", "CALL", "CHANGE", "HANDLER", "LOAD", "PURGE", "RESET", "SHUTDOWN", "SIGNAL", "STOP", "XA",
     ];
     FOREIGN.contains(&word)
 }

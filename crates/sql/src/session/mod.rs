@@ -444,6 +444,12 @@ impl Session {
         self.cache.as_ref().map_or(0, |cache| cache.plans.len())
     }
 
+    /// # Errors
+    /// 1227 without SUPER.
+    pub fn check_super(&self) -> Result<(), SqlError> {
+        self.access.check_any_global(accounts::Rights::SUPER)
+    }
+
     /// The status flags of OK packets: whether a transaction is open, whether it is read-only, whether
     /// autocommit is on, and whether backslashes in texts escape nothing.
     pub fn status_flags(&self) -> u16 {

@@ -4,7 +4,7 @@ use crate::accounts::Rights;
 use crate::session::transaction::Characteristics;
 use crate::text::LexicalMode;
 use crate::text::parse::{self, Statement, Word, Words};
-use crate::variables::{Asked, Assigned, Setting, Variable, find, structured};
+use crate::variables::{Asked, Assigned, PasswordPolicy, Setting, Variable, find, structured};
 use crate::{ColumnMeta, Completion, ErrorKind, ResultSink, Session, SqlError};
 use engine::Isolation;
 use types::{Value, ValueRef};
@@ -321,7 +321,11 @@ fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError>
     }
     match assignment {
         Checked::Variable { asked, variable, setting } => {
-            session.variables.apply(&instance.globals, asked, variable, setting)
+            session.variables.apply(&instance.globals, asked, variable, setting)?;
+            if variable.definition().name.starts_with("simple_password_check_") {
+                return adjust_password_length(session);
+            }
+            Ok(())
         }
         Checked::Component { cache, variable, setting } => {
             structured::apply(&instance.database, &cache, variable, &setting)
@@ -343,6 +347,22 @@ fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError>
             Ok(())
         }
     }
+}
+
+/// Makes the shortest length of passwords fit the other variables, one of which was set.
+fn adjust_password_length(session: &mut Session) -> Result<(), SqlError> {
+    let name = "simple_password_check_minimal_length";
+    let globals = session.instance.globals();
+    let values = globals.values();
+    let (set, wanted) = (values.unsigned(name), PasswordPolicy::of(&values).bytes_min);
+    if let Some(variable) = find(name)
+        && set < wanted
+    {
+        globals.set(variable, Setting::Unsigned(wanted))?;
+        let text = format!("Adjusted the value of {name} from {set} to {wanted}");
+        session.state.warnings.warn(ErrorKind::TruncatedWrongValue, text);
+    }
+    Ok(())
 }
 
 /// Evaluates the tokens up to the next comma. For a system variable, a word without quotes is text, and

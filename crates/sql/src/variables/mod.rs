@@ -12,6 +12,7 @@ mod effects;
 mod globals;
 pub mod join_methods;
 mod networks;
+mod passwords;
 mod read;
 mod session;
 mod setting;
@@ -31,6 +32,7 @@ pub use effects::{
 pub(crate) use globals::Effects;
 pub use globals::{Globals, Values};
 pub use networks::Networks;
+pub(crate) use passwords::PasswordPolicy;
 pub(crate) use read::unknown;
 pub use session::{Asked, Common, Completes, Live, MemoryLimits, SessionVariables, SqlMode, is_number};
 pub use setting::Setting;

@@ -286,7 +286,7 @@ pub(super) fn show_other(
     }
     if words.accept("PLUGINS") {
         let mut listing = Listing::of_texts(&["Name", "Status", "Type", "Library", "License"]);
-        listing.rows = infoschema::plugin_rows();
+        listing.rows = infoschema::plugin_rows(session);
         words.end()?;
         return listing.send(session, sink);
     }

@@ -58,8 +58,13 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     // much as is useful.
     global("row_cache_size", signed(-1, -1, 9223372036854775807)).works(),
     global("secure_auth", boolean(true)),
+    global("simple_password_check_digits", unsigned(1, 0, 1000, 1)).works(),
+    global("simple_password_check_letters_same_case", unsigned(1, 0, 1000, 1)).works(),
+    global("simple_password_check_minimal_length", unsigned(8, 0, 1000, 1)).works(),
+    global("simple_password_check_other_characters", unsigned(1, 0, 1000, 1)).works(),
     global("slave_net_timeout", unsigned(60, 1, 31536000, 1)),
     global("slow_launch_time", unsigned(2, 0, 31536000, 1)),
+    global("strict_password_validation", boolean(true)).works(),
     global("sync_binlog", unsigned(0, 0, 4294967295, 1)).because(NO_BINARY_LOG),
     global("table_definition_cache", unsigned(400, 400, 2097152, 1))
         .because("definitions of open tables stay in memory without a limit"),

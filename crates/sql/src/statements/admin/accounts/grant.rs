@@ -1,10 +1,11 @@
 //! GRANT and REVOKE.
 
-use super::names::{self, Changes};
-use super::{begin, no_such_grant, not_in_table, now, quoted, stored};
+use super::names::{self, Changes, Identified};
+use super::passwords::Refusal;
+use super::{begin, no_such_grant, not_in_table, now, quoted, report, stored};
 use crate::accounts::access::TableNeed;
 use crate::accounts::book::{Book, TableGrant};
-use crate::accounts::{Account, Grantee, Rights, Way};
+use crate::accounts::{Account, Grantee, Rights};
 use crate::names::MYSQL;
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, ResultSink, Session, SqlError};
@@ -151,15 +152,15 @@ impl Level {
 /// Somebody who gets rights, and how the account logs in, if the statement says so.
 struct Receiver {
     name: Grantee,
-    ways: Option<Vec<Way>>,
+    identified: Option<Identified>,
 }
 
 fn receivers(session: &Session, words: &mut Words<'_>) -> Result<Vec<Receiver>, SqlError> {
     let mut all = Vec::new();
     loop {
         let name = names::account_or_role(session, words)?;
-        let ways = names::identified(session, words)?;
-        all.push(Receiver { name, ways });
+        let identified = names::identified(session, &name.user, words)?;
+        all.push(Receiver { name, identified });
         if !words.accept_symbol(",") {
             return Ok(all);
         }
@@ -242,24 +243,31 @@ pub(crate) fn grant(
     }
     begin(session)?;
     let grantor = format!("{}@{}", session.access.account.user, session.access.account.host);
+    let mut refusals = Vec::new();
     stored::change(&session.instance, |book| {
-        for Receiver { name, ways } in &receivers {
-            account_to_give(session, book, name, ways.as_deref(), &changes)?;
+        for Receiver { name, identified } in &receivers {
+            let changes = changes.with_identified(identified.clone());
+            if let Some(refusal) = account_to_give(session, book, name, &changes)? {
+                refusals.push(refusal);
+                continue;
+            }
             give(book, name, &level, rights, &listed.columns, &grantor);
         }
         Ok(())
     })?;
+    report(session, &refusals)?;
     session.done(0, String::new(), sink)
 }
 
-/// The account of somebody who gets rights. GRANT makes it if it says how it logs in.
+/// The account of somebody who gets rights. GRANT makes it if it says how it logs in. Gives what is wrong
+/// with the account's password; the account is then left as it was.
 fn account_to_give(
     session: &Session,
     book: &mut Book,
     name: &Grantee,
-    ways: Option<&[Way]>,
     changes: &Changes,
-) -> Result<(), SqlError> {
+) -> Result<Option<Refusal>, SqlError> {
+    let mut refusal = changes.refusal.clone();
     let mut account = match book.account(name) {
         Some(account) => (**account).clone(),
         None if name.host.is_empty() && name.user == crate::accounts::book::PUBLIC => {
@@ -267,10 +275,11 @@ fn account_to_give(
         }
         None => {
             let creates = session.variables.common.sql_mode.auto_creates_users();
-            if ways.is_none() && !creates {
+            if changes.ways.is_none() && !creates {
                 return Err(not_in_table());
             }
             super::check_creator(session, Rights::INSERT)?;
+            refusal = changes.refusal_of_new(session, &name.user);
             Account {
                 name: name.clone(),
                 ways: names::without_password(),
@@ -279,13 +288,15 @@ fn account_to_give(
             }
         }
     };
-    if ways.is_some() && book.account(name).is_some() && *name != session.access.account {
+    if changes.ways.is_some() && book.account(name).is_some() && *name != session.access.account {
         super::check_creator(session, Rights::UPDATE)?;
     }
-    let changes = changes.with_ways(ways.map(<[Way]>::to_vec));
+    if refusal.is_some() {
+        return Ok(refusal);
+    }
     changes.make(&mut account, now());
     book.accounts.insert(name.clone(), Arc::new(account));
-    Ok(())
+    Ok(None)
 }
 
 fn give(
@@ -337,14 +348,19 @@ fn grant_roles(
     let passes = words.accept_all(&["WITH", "ADMIN", "OPTION"]);
     words.end()?;
     begin(session)?;
+    let mut refusals = Vec::new();
     stored::change(&session.instance, |book| {
         for role in &roles {
             check_admin(session, book, role)?;
-            for Receiver { name, ways } in &receivers {
-                if book.account(name).is_none() && ways.is_none() {
+            for Receiver { name, identified } in &receivers {
+                if book.account(name).is_none() && identified.is_none() {
                     return Err(not_in_table());
                 }
-                account_to_give(session, book, name, ways.as_deref(), &Changes::default())?;
+                let changes = Changes::default().with_identified(identified.clone());
+                if let Some(refusal) = account_to_give(session, book, name, &changes)? {
+                    refusals.push(refusal);
+                    continue;
+                }
                 // A role that has itself, by whatever way, would never end.
                 let circles = name.host.is_empty()
                     && (name.user == *role || book.has_role(&Grantee::new(role, ""), &name.user));
@@ -358,6 +374,7 @@ fn grant_roles(
         }
         Ok(())
     })?;
+    report(session, &refusals)?;
     session.done(0, String::new(), sink)
 }
 

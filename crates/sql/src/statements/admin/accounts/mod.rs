@@ -4,13 +4,14 @@
 
 mod grant;
 mod names;
+mod passwords;
 mod shown;
 mod stored;
 
 pub(crate) use grant::{grant, revoke};
 pub(crate) use shown::{show_create_user, show_grants};
 pub use stored::open_accounts;
-pub(crate) use stored::reload;
+pub(crate) use stored::{reload, switch_password_check};
 
 use crate::accounts::book::{Book, PUBLIC};
 use crate::accounts::{Account, Grantee, Rights};
@@ -18,6 +19,7 @@ use crate::names::MYSQL;
 use crate::text::parse::Words;
 use crate::{ErrorKind, ResultSink, Session, SqlError};
 use names::{Changes, Secret};
+use passwords::Refusal;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -65,8 +67,8 @@ fn specifications(session: &Session, words: &mut Words<'_>) -> Result<Vec<(Grant
     let mut all = Vec::new();
     loop {
         let name = names::account(session, words)?;
-        let ways = names::identified(session, words)?;
-        all.push((name, Changes::default().with_ways(ways)));
+        let identified = names::identified(session, &name.user, words)?;
+        all.push((name, Changes::default().with_identified(identified)));
         if !words.accept_symbol(",") {
             break;
         }
@@ -75,8 +77,7 @@ fn specifications(session: &Session, words: &mut Words<'_>) -> Result<Vec<(Grant
     common.read_options(words)?;
     words.end()?;
     for (_, changes) in &mut all {
-        let ways = changes.ways.take();
-        *changes = common.with_ways(ways);
+        *changes = common.with_ways_of(changes);
     }
     Ok(all)
 }
@@ -93,6 +94,7 @@ pub(crate) fn create_user(
     check_creator(session, Rights::INSERT)?;
     begin(session)?;
     let mut known = Vec::new();
+    let mut refusals = Vec::new();
     let wrong = stored::change(&session.instance, |book| {
         let mut wrong = Vec::new();
         for (name, changes) in &specifications {
@@ -111,6 +113,10 @@ pub(crate) fn create_user(
                 wrong.push(quoted(name));
                 continue;
             }
+            if let Some(refusal) = changes.refusal_of_new(session, &name.user) {
+                refusals.push(refusal);
+                continue;
+            }
             let mut account = Account {
                 name: name.clone(),
                 ways: names::without_password(),
@@ -126,6 +132,7 @@ pub(crate) fn create_user(
         let text = format!("Can't create user {}; it already exists", quoted(&name));
         session.state.warnings.note(ErrorKind::UserExists, text);
     }
+    report(session, &refusals)?;
     failed("CREATE USER", &wrong)?;
     session.done(0, String::new(), sink)
 }
@@ -141,9 +148,14 @@ pub(crate) fn alter_user(
     check_creator(session, Rights::UPDATE)?;
     begin(session)?;
     let mut missing = Vec::new();
+    let mut refusals = Vec::new();
     stored::change(&session.instance, |book| {
         for (name, changes) in &specifications {
             match book.account(name).filter(|account| !account.is_role) {
+                Some(_) if changes.refusal.is_some() => {
+                    refusals.extend(changes.refusal.clone());
+                    missing.push(quoted(name));
+                }
                 Some(account) => {
                     let mut account = (**account).clone();
                     changes.make(&mut account, now());
@@ -156,10 +168,15 @@ pub(crate) fn alter_user(
     })?;
     let own =
         |(name, changes): &(Grantee, Changes)| *name == session.access.account && changes.ways.is_some();
-    if specifications.iter().any(own) {
+    if refusals.is_empty() && specifications.iter().any(own) {
         session.password_is_changed();
     }
     forgive(session);
+    // As in MariaDB, the client gets 1396, and the reason is among the warnings.
+    for refusal in &refusals {
+        let error = refusal.report(session);
+        session.state.warnings.error(&error);
+    }
     if if_exists {
         for name in &missing {
             let text = format!("Operation ALTER USER failed for {name}");
@@ -169,6 +186,13 @@ pub(crate) fn alter_user(
         failed("ALTER USER", &missing)?;
     }
     session.done(0, String::new(), sink)
+}
+
+/// # Errors
+/// The error of the first account whose password was refused. The other accounts are as they shall be.
+fn report(session: &mut Session, refusals: &[Refusal]) -> Result<(), SqlError> {
+    let errors: Vec<SqlError> = refusals.iter().map(|refusal| refusal.report(session)).collect();
+    errors.into_iter().next().map_or(Ok(()), Err)
 }
 
 /// Accounts that wrong passwords have blocked may be tried again.
@@ -392,7 +416,12 @@ pub(crate) fn set_password(
     }
     begin(session)?;
     let secret = if is_password { Secret::Password(&text) } else { Secret::Stored(&text) };
-    stored::change(&session.instance, |book| set_password_of(session, book, &name, secret))?;
+    let mut refusal = None;
+    stored::change(&session.instance, |book| {
+        refusal = set_password_of(session, book, &name, secret)?;
+        Ok(())
+    })?;
+    report(session, refusal.as_slice())?;
     if name == session.access.account {
         session.password_is_changed();
     }
@@ -400,19 +429,24 @@ pub(crate) fn set_password(
     session.done(0, String::new(), sink)
 }
 
-/// Changes the secret of the first way that has one.
+/// Changes the secret of the first way that has one, unless there is something wrong with it.
 fn set_password_of(
     session: &Session,
     book: &mut Book,
     name: &Grantee,
     secret: Secret<'_>,
-) -> Result<(), SqlError> {
+) -> Result<Option<Refusal>, SqlError> {
     let Some(account) = book.account(name).filter(|account| !account.is_role) else {
         return Err(not_in_table());
     };
     let mut account = (**account).clone();
     match account.ways.iter_mut().find(|way| way.plugin != "unix_socket") {
-        Some(way) => *way = names::way(session, &way.plugin, secret)?,
+        Some(way) => {
+            *way = names::way(session, &way.plugin, secret)?;
+            if let Some(refusal) = passwords::check(session, &name.user, &way.plugin, secret) {
+                return Ok(Some(refusal));
+            }
+        }
         None => {
             let text = "SET PASSWORD is ignored for users authenticating via unix_socket plugin";
             return Err(SqlError::new(ErrorKind::SetPasswordIgnored, text));
@@ -420,5 +454,5 @@ fn set_password_of(
     }
     account.password_changed = Some(now());
     book.accounts.insert(name.clone(), Arc::new(account));
-    Ok(())
+    Ok(None)
 }

@@ -1,5 +1,6 @@
 //! How statements name accounts and roles, and what they say of an account.
 
+use super::passwords::{self, Refusal};
 use crate::accounts::{Account, Grantee, Lifetime, Limits, TlsNeed, Way};
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, Session, SqlError};
@@ -140,6 +141,8 @@ pub(super) fn invalid_role(name: &str) -> SqlError {
 #[derive(Clone, Default, Debug)]
 pub(super) struct Changes {
     pub(super) ways: Option<Vec<Way>>,
+    /// What is wrong with the password of these ways.
+    pub(super) refusal: Option<Refusal>,
     tls: Option<TlsNeed>,
     queries: Option<u64>,
     updates: Option<u64>,
@@ -152,9 +155,26 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// The same, but for this way of logging in.
-    pub(super) fn with_ways(&self, ways: Option<Vec<Way>>) -> Changes {
-        Changes { ways, ..self.clone() }
+    /// The same, but for how the account logs in: that is as `other` says.
+    pub(super) fn with_ways_of(&self, other: &Changes) -> Changes {
+        Changes { ways: other.ways.clone(), refusal: other.refusal.clone(), ..self.clone() }
+    }
+
+    /// The same, but for how the account logs in.
+    pub(super) fn with_identified(&self, identified: Option<Identified>) -> Changes {
+        let (ways, refusal) = match identified {
+            Some(Identified { ways, refusal }) => (Some(ways), refusal),
+            None => (None, None),
+        };
+        Changes { ways, refusal, ..self.clone() }
+    }
+
+    /// Why an account that the statement makes does not get its password, or goes without one.
+    pub(super) fn refusal_of_new(&self, session: &Session, user: &str) -> Option<Refusal> {
+        match &self.ways {
+            Some(_) => self.refusal.clone(),
+            None => passwords::check(session, user, NATIVE, Secret::Stored("")),
+        }
     }
 
     /// Makes the changes; `now` are seconds since 1970.
@@ -315,43 +335,71 @@ fn tls_need(words: &mut Words<'_>) -> Result<TlsNeed, SqlError> {
     }
 }
 
-/// IDENTIFIED, if it stands here: how the account logs in.
+/// How an account logs in, as a statement says it.
+#[derive(Clone, Debug)]
+pub(super) struct Identified {
+    ways: Vec<Way>,
+    refusal: Option<Refusal>,
+}
+
+impl Identified {
+    fn add(
+        &mut self,
+        session: &Session,
+        user: &str,
+        plugin: &str,
+        secret: Secret<'_>,
+    ) -> Result<(), SqlError> {
+        self.ways.push(way(session, plugin, secret)?);
+        if self.refusal.is_none() {
+            self.refusal = passwords::check(session, user, plugin, secret);
+        }
+        Ok(())
+    }
+}
+
+/// IDENTIFIED, if it stands here: how the account of `user` logs in. What is wrong with a password is told
+/// when the account is changed.
 ///
 /// # Errors
 /// 1064; 1372 for a hash that is none, 1524 for a method that this server does not have.
-pub(super) fn identified(session: &Session, words: &mut Words<'_>) -> Result<Option<Vec<Way>>, SqlError> {
+pub(super) fn identified(
+    session: &Session,
+    user: &str,
+    words: &mut Words<'_>,
+) -> Result<Option<Identified>, SqlError> {
     if !words.accept("IDENTIFIED") {
         return Ok(None);
     }
+    let mut found = Identified { ways: Vec::new(), refusal: None };
     if words.accept("BY") {
-        if words.accept("PASSWORD") {
-            return Ok(Some(vec![way(session, NATIVE, Secret::Stored(&words.string()?))?]));
-        }
-        return Ok(Some(vec![way(session, NATIVE, Secret::Password(&words.string()?))?]));
+        let is_stored = words.accept("PASSWORD");
+        let text = words.string()?;
+        let secret = if is_stored { Secret::Stored(&text) } else { Secret::Password(&text) };
+        found.add(session, user, NATIVE, secret)?;
+        return Ok(Some(found));
     }
     if !words.accept("VIA") {
         words.expect("WITH")?;
     }
-    let mut ways = Vec::new();
     loop {
         let plugin = part(words)?.to_ascii_lowercase();
-        let secret = if words.accept("USING") || words.accept("AS") {
+        if words.accept("USING") || words.accept("AS") {
             if words.accept("PASSWORD") {
                 words.expect_symbol("(")?;
                 let password = words.string()?;
                 words.expect_symbol(")")?;
-                way(session, &plugin, Secret::Password(&password))?
+                found.add(session, user, &plugin, Secret::Password(&password))?;
             } else {
-                way(session, &plugin, Secret::Stored(&words.string()?))?
+                found.add(session, user, &plugin, Secret::Stored(&words.string()?))?;
             }
         } else if words.accept("BY") {
-            way(session, &plugin, Secret::Password(&words.string()?))?
+            found.add(session, user, &plugin, Secret::Password(&words.string()?))?;
         } else {
-            way(session, &plugin, Secret::Stored(""))?
-        };
-        ways.push(secret);
+            found.add(session, user, &plugin, Secret::Stored(""))?;
+        }
         if !words.accept("OR") {
-            return Ok(Some(ways));
+            return Ok(Some(found));
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::accounts::book::{Book, TableGrant};
 use crate::accounts::{Account, Grantee, Rights};
 use crate::error::PRODUCT;
 use crate::names::MYSQL;
+use crate::statements::admin::plugins::PASSWORD_CHECK;
 use crate::{ColumnMeta, Completion, ErrorKind, Instance, ResultSink, Session, SqlError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -117,6 +118,10 @@ fn create_missing(own: &mut Own, root: &[Account]) -> Result<(), SqlError> {
          PRIMARY KEY (Host, User, Role)) {OPTIONS} COMMENT='Granted roles'",
         name("Role", 128)
     ))?;
+    own.run(
+        "CREATE TABLE IF NOT EXISTS plugin (name VARCHAR(64) NOT NULL DEFAULT '', \
+         dl VARCHAR(128) NOT NULL DEFAULT '', PRIMARY KEY (name)) COMMENT='MySQL plugins'",
+    )?;
     // Dumps want these two. Nothing is written to them: the logs are files.
     own.run(
         "CREATE TABLE IF NOT EXISTS general_log (event_time TIMESTAMP(6) NOT NULL, user_host MEDIUMTEXT NOT NULL, \
@@ -298,7 +303,28 @@ fn write_changes(own: &mut Own, old: &Book, new: &Book) -> Result<(), SqlError> 
 pub fn open_accounts(instance: &Arc<Instance>, first: &[Account]) -> Result<(), SqlError> {
     let mut own = Own::new(instance)?;
     create_missing(&mut own, first)?;
+    let check = own.rows(&format!("SELECT 1 FROM mysql.plugin WHERE name = '{PASSWORD_CHECK}'"))?;
+    instance.accounts.set_checks_passwords(!check.is_empty());
     instance.accounts.put(load(&mut own)?);
+    Ok(())
+}
+
+/// Switches the check of new passwords on or off, also for later starts of the server.
+///
+/// # Errors
+/// Those of writing.
+pub(crate) fn switch_password_check(session: &mut Session, on: bool) -> Result<(), SqlError> {
+    super::begin(session)?;
+    let instance = &session.instance;
+    let _changing = instance.accounts.begin_change();
+    // A server without accounts has no tables for them.
+    if instance.accounts.are_on() {
+        Own::new(instance)?.run(&match on {
+            true => format!("REPLACE INTO mysql.plugin VALUES ('{PASSWORD_CHECK}', '{PASSWORD_CHECK}.so')"),
+            false => format!("DELETE FROM mysql.plugin WHERE name = '{PASSWORD_CHECK}'"),
+        })?;
+    }
+    instance.accounts.set_checks_passwords(on);
     Ok(())
 }
 

@@ -251,9 +251,12 @@ fn applicability(_session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
 }
 
 /// The rows of SHOW PLUGINS.
-pub(crate) fn plugin_rows() -> Vec<Vec<Value>> {
+pub(crate) fn plugin_rows(session: &Session) -> Vec<Vec<Value>> {
+    let check = ("simple_password_check", "PASSWORD VALIDATION");
+    let checks = session.instance.accounts.checks_passwords();
     [("mysql_native_password", "AUTHENTICATION"), ("Latchwork", "STORAGE ENGINE")]
         .into_iter()
+        .chain(checks.then_some(check))
         .map(|(name, kind)| {
             vec![
                 Value::text(name),
@@ -266,8 +269,8 @@ pub(crate) fn plugin_rows() -> Vec<Vec<Value>> {
         .collect()
 }
 
-fn plugins(_session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
-    Ok(plugin_rows()
+fn plugins(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    Ok(plugin_rows(session)
         .into_iter()
         .map(|mut row| {
             let license = row.pop().unwrap_or(Value::Null);
