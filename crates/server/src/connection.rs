@@ -187,7 +187,8 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
             shared.counters.add(ConnectionCount::AbortedClients, 1);
             shared.log.warning(&format!("connection {id} was closed: {error}"));
         }
-        End::Closed(_) => {}
+        // As in MariaDB, clients that were killed or were silent for too long count as aborted.
+        End::Closed(_) => shared.counters.add(ConnectionCount::AbortedClients, 1),
     }
     connection.channel.take_leave(&end);
 }

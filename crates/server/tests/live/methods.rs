@@ -66,3 +66,36 @@ fn the_greeting_may_begin_with_another_method() {
         assert_eq!(log_in(&live, 0, method, "Secret").unwrap_err().code(), Some(1045));
     }
 }
+
+#[test]
+fn a_connection_changes_to_users_of_each_method() {
+    let live = with_accounts(&[]);
+    let who = "SELECT CONCAT(SUBSTRING_INDEX(CURRENT_USER(), '@', 1), ' ', @a IS NULL)";
+    for is_tcp in [true, false] {
+        live.connect().query("FLUSH PRIVILEGES").unwrap();
+        for method in METHODS {
+            let (right, wrong) = (options(method, "secret", !is_tcp), options(method, "wrong", !is_tcp));
+            // Twice, since the server knows the password by then.
+            let changed = |client: &mut dyn FnMut(&ConnectOptions) -> Result<String, ClientError>| {
+                assert_eq!(client(&right).unwrap(), format!("{method} 1"));
+                assert_eq!(client(&right).unwrap(), format!("{method} 1"));
+                assert_eq!(client(&wrong).unwrap_err().code(), Some(1045), "{method}");
+            };
+            if is_tcp {
+                let mut client = live.connect_tcp(&options(METHODS[0], "secret", false)).unwrap();
+                changed(&mut |options| {
+                    client.query("SET @a = 1")?;
+                    client.change_user(options, false)?;
+                    Ok(client.query(who)?.to_text().concat().concat())
+                });
+            } else {
+                let mut client = live.connect();
+                changed(&mut |options| {
+                    client.query("SET @a = 1")?;
+                    client.change_user(options, true)?;
+                    Ok(client.query(who)?.to_text().concat().concat())
+                });
+            }
+        }
+    }
+}

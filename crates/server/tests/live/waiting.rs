@@ -4,6 +4,7 @@ use crate::support::{Live, wait_until};
 use std::io::{Read, Write};
 use wire::client::ConnectOptions;
 use wire::command::com;
+use wire::constants::capability;
 
 /// The commands that the process list shows with `info`.
 fn running(live: &Live, info: &str) -> usize {
@@ -94,4 +95,34 @@ fn statements_that_are_none_leave_their_connections_usable() {
     }
     witness.ping().unwrap();
     assert!(!live.log().contains("panicked"), "{}", live.log());
+}
+
+#[test]
+fn an_interactive_client_has_the_time_of_interactive_timeout() {
+    let live = Live::start(&["--interactive_timeout=1", "--wait_timeout=1000"]);
+    let times = "SELECT @@wait_timeout, @@interactive_timeout";
+    assert_eq!(live.connect().query(times).unwrap().to_text(), [["1000", "1"]]);
+    let mut options = ConnectOptions::default();
+    options.capabilities |= capability::INTERACTIVE;
+    let mut connection = live.connect_with(&options).unwrap();
+    assert_eq!(connection.query(times).unwrap().to_text(), [["1", "1"]]);
+    let mut rest = Vec::new();
+    (&mut connection.stream()).read_to_end(&mut rest).unwrap();
+    assert_eq!(&rest[4..7], &[0xff, 0x87, 0x04], "error 1159: {rest:?}");
+}
+
+#[test]
+fn a_packet_that_does_not_end_is_waited_for_as_long_as_net_read_timeout_says() {
+    let live = Live::start(&["--net_read_timeout=1"]);
+    let aborted = || {
+        let rows = live.connect().query("SHOW STATUS LIKE 'Aborted_clients'").unwrap().to_text();
+        rows[0][1].parse::<u64>().unwrap()
+    };
+    let before = aborted();
+    let mut stream = live.connect().into_stream();
+    stream.write_all(&[20, 0, 0, 0, com::QUERY, b'S', b'E']).unwrap();
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).unwrap();
+    assert_eq!(&rest[4..7], &[0xff, 0x87, 0x04], "error 1159: {rest:?}");
+    wait_until("the count of the client", || aborted() > before);
 }

@@ -2,6 +2,7 @@
 
 use super::connection::{ClientError, ConnectOptions, Connection};
 use crate::auth::{self, caching_sha2, ed25519, parsec};
+use crate::command::com;
 use crate::constants::{auth_plugin, charset};
 use crate::handshake::{Greeting, HandshakeResponse, parse_auth_switch};
 use crate::response::{OkFields, ServerError};
@@ -38,12 +39,48 @@ impl<S: Read + Write> Connection<S> {
     pub(super) fn log_in(&mut self, options: &ConnectOptions, is_secure: bool) -> Result<(), ClientError> {
         let password = options.password.as_bytes();
         let plugin = plugin_of(&self.greeting);
-        let mut scramble = self.greeting.scramble.to_vec();
+        let scramble = self.greeting.scramble.to_vec();
         let answer = first_answer(plugin.as_bytes(), password, &scramble);
         self.writer.set_sequence(self.reader.sequence());
         self.response(options, plugin, &answer).write(self.writer.begin());
         self.writer.finish();
         self.send()?;
+        self.finish_login(password, scramble, is_secure)
+    }
+
+    /// COM_CHANGE_USER: logs in as somebody else. The capabilities stay as they are.
+    ///
+    /// # Errors
+    /// As [`Connection::connect`]. After an error of the server the connection is of no use.
+    pub fn change_user(&mut self, options: &ConnectOptions, is_secure: bool) -> Result<(), ClientError> {
+        let database = options.database.as_deref().unwrap_or_default();
+        let password = options.password.as_bytes();
+        let scramble = self.greeting.scramble.to_vec();
+        // The server asks again, with random bytes of its own. An empty answer would mean: no password.
+        let answer = auth::answer(password, &scramble);
+        self.writer.set_sequence(0);
+        let out = self.writer.begin();
+        out.push(com::CHANGE_USER);
+        out.extend_from_slice(options.user.as_bytes());
+        out.extend_from_slice(&[0, answer.len() as u8]);
+        out.extend_from_slice(&answer);
+        out.extend_from_slice(database.as_bytes());
+        out.push(0);
+        out.extend_from_slice(&charset::UTF8MB4_GENERAL_CI.to_le_bytes());
+        out.extend_from_slice(auth_plugin::NATIVE_PASSWORD.as_bytes());
+        out.push(0);
+        self.writer.finish();
+        self.send()?;
+        self.finish_login(password, scramble, is_secure)
+    }
+
+    /// Answers what the server asks until it lets the client in.
+    fn finish_login(
+        &mut self,
+        password: &[u8],
+        mut scramble: Vec<u8>,
+        is_secure: bool,
+    ) -> Result<(), ClientError> {
         loop {
             let asked = self.asked()?;
             match asked.first() {
