@@ -292,7 +292,9 @@ fn a_panic_while_a_page_is_read_ends_its_session_alone() {
     }
     let file = {
         let tables = device.vfs.list(&device.folder.path().join("data/tables")).unwrap();
-        tables.last().unwrap().file_name().unwrap().to_owned()
+        // Names are numbers, and the last table has the largest.
+        let names = tables.iter().map(|path| path.file_name().unwrap().to_owned());
+        names.max_by_key(|name| (name.len(), name.clone())).unwrap()
     };
     let file = Path::new(&file);
     let mut panics = 0;
