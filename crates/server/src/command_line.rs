@@ -21,6 +21,7 @@ Data and addresses (defaults are in parentheses)
   --socket_owner UID:GID      user and group of the socket      (those of the server)
   --port N                    the TCP port; 0 takes a free one  (3306)
   --bind-address ADDRESS      the TCP address; * for all        (127.0.0.1)
+  --extra_port N              another TCP port, for extra_max_connections more; 0 for none  (0)
   --skip-networking           no TCP
   --log-error FILE            the file of the log               (standard error)
   --pid-file FILE             a file for the id of the process; it is removed when the server stops

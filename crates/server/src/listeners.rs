@@ -1,7 +1,7 @@
 //! The sockets that clients connect to.
 
 use crate::options::SocketAccess;
-use crate::stream::Stream;
+use crate::stream::{Door, Stream};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fmt;
 use std::fs::Permissions;
@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub enum Address {
     Unix(PathBuf),
     Tcp(SocketAddr),
+    /// `extra_port`.
+    ExtraTcp(SocketAddr),
 }
 
 impl fmt::Display for Address {
@@ -24,6 +26,7 @@ impl fmt::Display for Address {
         match self {
             Address::Unix(path) => write!(f, "unix socket {}", path.display()),
             Address::Tcp(address) => write!(f, "TCP {address}"),
+            Address::ExtraTcp(address) => write!(f, "extra TCP {address}"),
         }
     }
 }
@@ -50,12 +53,12 @@ fn give(path: &Path, access: SocketAccess) -> io::Result<()> {
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
     unix: Option<(UnixListener, PathBuf)>,
-    tcp: Vec<TcpListener>,
+    tcp: Vec<(TcpListener, Door)>,
 }
 
 /// What woke [`Listeners::wait`].
 pub(crate) enum Event {
-    Connection(Stream, String),
+    Connection(Stream, String, Door),
     Stop,
     /// Accepting failed, perhaps because the process has no file descriptors left.
     Failed(io::Error),
@@ -79,7 +82,7 @@ impl Listeners {
     }
 
     /// `bind` is an address, a host name, or `*` for all addresses. Port 0 takes a free port.
-    pub(crate) fn listen_tcp(&mut self, bind: &str, port: u16) -> Result<(), ListenError> {
+    pub(crate) fn listen_tcp(&mut self, bind: &str, port: u16, door: Door) -> Result<(), ListenError> {
         let error =
             |why: String| ListenError(format!("cannot listen at TCP address {bind}, port {port}: {why}"));
         let addresses: Vec<SocketAddr> = match bind {
@@ -94,19 +97,23 @@ impl Listeners {
             _ => error(source.to_string()),
         })?;
         listener.set_nonblocking(true).map_err(|source| error(source.to_string()))?;
-        self.tcp.push(listener);
+        self.tcp.push((listener, door));
         Ok(())
     }
 
     pub(crate) fn addresses(&self) -> Vec<Address> {
         let unix = self.unix.iter().map(|(_, path)| Address::Unix(path.clone()));
-        unix.chain(self.tcp.iter().filter_map(|listener| listener.local_addr().ok().map(Address::Tcp)))
-            .collect()
+        let tcp = self.tcp.iter().filter_map(|(listener, door)| {
+            let address = listener.local_addr().ok()?;
+            Some(if *door == Door::Main { Address::Tcp(address) } else { Address::ExtraTcp(address) })
+        });
+        unix.chain(tcp).collect()
     }
 
     /// The TCP port, if there is one.
     pub(crate) fn port(&self) -> Option<u16> {
-        self.tcp.iter().find_map(|listener| Some(listener.local_addr().ok()?.port()))
+        let (main, _) = self.tcp.iter().find(|(_, door)| *door == Door::Main)?;
+        Some(main.local_addr().ok()?.port())
     }
 
     /// Waits for a client, or until `stop` has a byte or is closed.
@@ -116,7 +123,7 @@ impl Listeners {
             fds.extend(
                 self.unix.iter().map(|(unix, _)| PollFd::from_borrowed_fd(unix.as_fd(), PollFlags::IN)),
             );
-            fds.extend(self.tcp.iter().map(|tcp| PollFd::from_borrowed_fd(tcp.as_fd(), PollFlags::IN)));
+            fds.extend(self.tcp.iter().map(|(tcp, _)| PollFd::from_borrowed_fd(tcp.as_fd(), PollFlags::IN)));
             match poll(&mut fds, None) {
                 Ok(_) => {}
                 Err(rustix::io::Errno::INTR) => continue,
@@ -136,14 +143,18 @@ impl Listeners {
     fn accept(&self) -> Option<Event> {
         if let Some((unix, _)) = &self.unix {
             match unix.accept() {
-                Ok((stream, _)) => return Some(accepted(Stream::unix(stream), "localhost".to_string())),
+                Ok((stream, _)) => {
+                    return Some(accepted(Stream::unix(stream), "localhost".to_string(), Door::Main));
+                }
                 Err(error) if is_passing(&error) => {}
                 Err(error) => return Some(Event::Failed(error)),
             }
         }
-        for tcp in &self.tcp {
+        for (tcp, door) in &self.tcp {
             match tcp.accept() {
-                Ok((stream, peer)) => return Some(accepted(Stream::tcp(stream), peer.ip().to_string())),
+                Ok((stream, peer)) => {
+                    return Some(accepted(Stream::tcp(stream), peer.ip().to_string(), *door));
+                }
                 Err(error) if is_passing(&error) => {}
                 Err(error) => return Some(Event::Failed(error)),
             }
@@ -152,9 +163,9 @@ impl Listeners {
     }
 }
 
-fn accepted(stream: io::Result<Stream>, host: String) -> Event {
+fn accepted(stream: io::Result<Stream>, host: String, door: Door) -> Event {
     match stream {
-        Ok(stream) => Event::Connection(stream, host),
+        Ok(stream) => Event::Connection(stream, host, door),
         Err(error) => Event::Failed(error),
     }
 }

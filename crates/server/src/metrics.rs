@@ -11,7 +11,7 @@ mod page;
 
 use crate::listeners::{Address, Event, Listeners};
 use crate::shared::Shared;
-use crate::stream::Stream;
+use crate::stream::{Door, Stream};
 use base::sync::{Arc, thread};
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -42,14 +42,16 @@ impl MetricsServer {
         // An IPv6 address stands in brackets.
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         let mut listeners = Listeners::default();
-        listeners.listen_tcp(host, port).map_err(|error| format!("--metrics-address={address}: {error}"))?;
+        listeners
+            .listen_tcp(host, port, Door::Main)
+            .map_err(|error| format!("--metrics-address={address}: {error}"))?;
         Ok(listeners)
     }
 
     pub(crate) fn start(listeners: Listeners, shared: Arc<Shared>) -> io::Result<MetricsServer> {
         let address = listeners.addresses().into_iter().find_map(|address| match address {
             Address::Tcp(address) => Some(address),
-            Address::Unix(_) => None,
+            Address::Unix(_) | Address::ExtraTcp(_) => None,
         });
         let address = address.ok_or(io::ErrorKind::AddrNotAvailable)?;
         let (stop, wake) = UnixStream::pair()?;
@@ -79,7 +81,7 @@ fn answer_all(listeners: &Listeners, stop: &UnixStream, shared: &Arc<Shared>) {
         let event = listeners.wait(stop);
         requests.retain(|request| !request.thread.is_finished());
         match event {
-            Event::Connection(stream, _) => {
+            Event::Connection(stream, ..) => {
                 if requests.len() >= REQUESTS_MAX {
                     requests.remove(0).cut();
                 }

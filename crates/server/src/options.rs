@@ -193,12 +193,16 @@ impl Options {
             _ => {}
         }
         // Values out of range are limited, but a wrong port is an error.
-        if canonical(name) == "port"
-            && let Some(text) = value
+        let of_zero = match canonical(name).as_str() {
+            "port" => Some("any free port"),
+            "extra_port" => Some("none"),
+            _ => None,
+        };
+        if let (Some(of_zero), Some(text)) = (of_zero, value)
             && text.parse::<u16>().is_err()
         {
             return Err(OptionProblem::new(format!(
-                "option '--port': wrong value '{text}': expected a number from 0 (any free port) to 65535"
+                "option '--{name}': wrong value '{text}': expected a number from 0 ({of_zero}) to 65535"
             )));
         }
         match self.globals.set_option(name, value) {
@@ -277,6 +281,12 @@ impl Options {
             text => text,
         };
         Some((bind, values.unsigned("port") as u16))
+    }
+
+    /// Another port at the same address, for `extra_max_connections`.
+    pub fn extra_tcp(&self) -> Option<(String, u16)> {
+        let port = self.globals.values().unsigned("extra_port") as u16;
+        self.tcp().filter(|_| port != 0).map(|(bind, _)| (bind, port))
     }
 
     pub fn skip_grant_tables(&self) -> bool {

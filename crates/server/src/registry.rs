@@ -4,7 +4,7 @@ mod times;
 
 pub(crate) use times::CommandTimes;
 
-use crate::stream::Stream;
+use crate::stream::{Door, Stream};
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use base::sync::{Arc, CachePadded, Condvar, Mutex, OnceLock};
 use sql::host::{Interrupt, Kill, Process};
@@ -37,6 +37,8 @@ struct Open {
     /// room is in neither.
     strangers: BTreeSet<u64>,
     admitted: BTreeSet<u64>,
+    /// Those of `admitted` that came in by the extra door.
+    extra: usize,
     id_last: u64,
     open_max: usize,
     closing: bool,
@@ -52,6 +54,8 @@ pub(crate) struct Entry {
     /// The client, if the other end is a proxy and has told where its client is.
     proxied: OnceLock<String>,
     pub stream: Stream,
+    /// Where it came in.
+    pub door: Door,
     /// The moment from which times are counted.
     epoch: Instant,
     activity: CachePadded<Activity>,
@@ -94,7 +98,7 @@ impl Registry {
     ///
     /// # Errors
     /// The server is stopping. The stream is given back.
-    pub(crate) fn add(&self, stream: Stream, host: String) -> Result<Arc<Entry>, Stream> {
+    pub(crate) fn add(&self, stream: Stream, host: String, door: Door) -> Result<Arc<Entry>, Stream> {
         let mut open = self.open.lock();
         if open.closing {
             return Err(stream);
@@ -111,6 +115,7 @@ impl Registry {
             peer: host,
             proxied: OnceLock::new(),
             stream,
+            door,
             epoch: Instant::now(),
             activity: CachePadded::default(),
             details: Mutex::default(),
@@ -122,25 +127,32 @@ impl Registry {
     }
 
     /// Counts a connection among those that have logged in. False if there are `connections_max` of them
-    /// already. One that is among them and logs in again stays.
-    pub(crate) fn admit(&self, id: u64, connections_max: usize) -> bool {
+    /// already that came in by the same door. One that is among them and logs in again stays.
+    pub(crate) fn admit(&self, id: u64, door: Door, connections_max: usize) -> bool {
         let mut open = self.open.lock();
         if open.admitted.contains(&id) {
             return true;
         }
-        if open.admitted.len() >= connections_max {
+        let others = match door {
+            Door::Main => open.admitted.len() - open.extra,
+            Door::Extra => open.extra,
+        };
+        if others >= connections_max {
             return false;
         }
         open.strangers.remove(&id);
         open.admitted.insert(id);
+        open.extra += usize::from(door == Door::Extra);
         true
     }
 
     pub(crate) fn remove(&self, id: u64) {
         let mut open = self.open.lock();
-        open.entries.remove(&id);
+        let entry = open.entries.remove(&id);
         open.strangers.remove(&id);
-        open.admitted.remove(&id);
+        if open.admitted.remove(&id) && entry.is_some_and(|entry| entry.door == Door::Extra) {
+            open.extra -= 1;
+        }
         drop(open);
         self.changed.notify_all();
     }

@@ -14,7 +14,7 @@ use crate::registry::Registry;
 use crate::shared::{Counters, Shared};
 use crate::signals;
 use crate::slow_log::SlowLog;
-use crate::stream::Stream;
+use crate::stream::{Door, Stream};
 use crate::tls::Tls;
 use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Weak, thread};
@@ -209,7 +209,7 @@ impl Server {
     pub fn run(self) -> Result<(), engine::Error> {
         loop {
             match self.listeners.wait(&self.stop) {
-                Event::Connection(stream, host) => self.connect(stream, host),
+                Event::Connection(stream, host, door) => self.connect(stream, host, door),
                 Event::Stop => break,
                 Event::Failed(error) => {
                     self.shared.log.error(&format!("cannot accept a connection: {error}"));
@@ -221,8 +221,8 @@ impl Server {
         self.stop()
     }
 
-    fn connect(&self, stream: Stream, host: String) {
-        let entry = match self.shared.registry.add(stream, host) {
+    fn connect(&self, stream: Stream, host: String, door: Door) {
+        let entry = match self.shared.registry.add(stream, host, door) {
             Ok(entry) => entry,
             Err(stream) => {
                 refuse(&stream, 1053, "Server shutdown in progress");
@@ -392,7 +392,10 @@ fn listen(options: &Options, socket: &Path) -> Result<Listeners, StartError> {
     let access = options.socket_access().map_err(|problem| StartError(problem.to_string()))?;
     let error = |error: crate::listeners::ListenError| StartError(error.to_string());
     if let Some((bind, port)) = options.tcp() {
-        listeners.listen_tcp(&bind, port).map_err(error)?;
+        listeners.listen_tcp(&bind, port, Door::Main).map_err(error)?;
+    }
+    if let Some((bind, port)) = options.extra_tcp() {
+        listeners.listen_tcp(&bind, port, Door::Extra).map_err(error)?;
     }
     listeners.listen_unix(socket, access).map_err(error)?;
     Ok(listeners)

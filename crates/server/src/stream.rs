@@ -15,6 +15,15 @@ use x509_parser::x509::X509Name;
 base::latch_class!(pub CompressionLatch, "compression of a connection");
 base::latch_class!(pub EncryptionLatch, "encryption of a connection");
 
+/// Which limit a connection counts against.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Door {
+    /// `max_connections`.
+    Main,
+    /// `extra_max_connections`: connections by `extra_port`.
+    Extra,
+}
+
 /// A client's socket, and its encryption and compression from the moments on when the client asks for them.
 ///
 /// The connection's own thread alone reads and writes. Others may shut the socket down, which needs no

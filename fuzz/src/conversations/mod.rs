@@ -147,7 +147,7 @@ mod tests {
         let server = Server::start(options, std::sync::Arc::new(Log::to_file(&log).unwrap())).unwrap();
         let tcp = server.addresses().iter().find_map(|address| match address {
             Address::Tcp(address) => Some(*address),
-            Address::Unix(_) => None,
+            Address::Unix(_) | Address::ExtraTcp(_) => None,
         });
         let place = Place { socket, tcp: tcp.unwrap() };
         let stop = server.stop_handle().unwrap();

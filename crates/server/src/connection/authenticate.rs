@@ -5,6 +5,7 @@ use super::{Channel, End, Output, proxied};
 use crate::accounts::{self, Trust};
 use crate::random::random_letters;
 use crate::shared::Shared;
+use crate::stream::Door;
 use crate::tls::cipher_name;
 use rustls::ProtocolVersion;
 use sql::accounts::{Account, TlsNeed};
@@ -176,8 +177,12 @@ fn authenticate(
     let peer = channel.output.entry.peer_uid();
     let reserve = usize::from(shared.trusted_peers.trust(peer) != Trust::No);
     let values = shared.instance.globals().values();
-    let connections_max = values.unsigned("max_connections") as usize;
-    if !shared.registry.admit(channel.output.entry.id, connections_max + reserve) {
+    let door = channel.output.entry.door;
+    let connections_max = values.unsigned(match door {
+        Door::Main => "max_connections",
+        Door::Extra => "extra_max_connections",
+    }) as usize;
+    if !shared.registry.admit(channel.output.entry.id, door, connections_max + reserve) {
         shared.counters.add(ConnectionCount::RefusedMaxConnections, 1);
         let error = SqlError::new(ErrorKind::TooManyConnections, "Too many connections");
         return Err(End::Refused(error));

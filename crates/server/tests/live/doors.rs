@@ -226,3 +226,35 @@ fn refused_logins_cannot_fill_or_forge_the_log_and_learn_nothing() {
     let error = live.connect_tcp(&options("")).map(drop).unwrap_err();
     assert!(!error.to_string().contains("SET PASSWORD"), "{error}");
 }
+
+#[test]
+fn the_extra_port_has_connections_of_its_own() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let extra = format!("--extra_port={free}");
+    let live = Live::start(&["--max_connections=10", &extra, "--extra_max_connections=2"]);
+    live.connect().query("CREATE USER ann IDENTIFIED BY 'secret'").unwrap();
+    let shown =
+        live.connect().query("SELECT @@extra_port, @@extra_max_connections, @@port").unwrap().to_text();
+    assert_eq!(shown[0][..2], [free.to_string(), "2".to_owned()]);
+    assert_eq!(shown[0][2], live.tcp.unwrap().port().to_string());
+    let ann = ConnectOptions { user: "ann".to_owned(), ..options("secret") };
+    let by_extra = || {
+        let stream = std::net::TcpStream::connect(("127.0.0.1", free)).unwrap();
+        wire::client::Connection::connect(stream, &ann)
+    };
+    let main: Vec<_> = (0..10).map(|_| live.connect_tcp(&ann).unwrap()).collect();
+    assert_eq!(live.connect_tcp(&ann).unwrap_err().code(), Some(1040));
+    let mut first = by_extra().unwrap();
+    let second = by_extra().unwrap();
+    assert_eq!(by_extra().unwrap_err().code(), Some(1040));
+    assert_eq!(first.query("SELECT 1").unwrap().to_text(), [["1"]]);
+    drop(second);
+    let mut third = None;
+    wait_until("a place at the extra port", || {
+        third = by_extra().ok();
+        third.is_some()
+    });
+    assert_eq!(live.connect_tcp(&ann).unwrap_err().code(), Some(1040), "the places are apart");
+    drop(main);
+    wait_until("a place at the main port", || live.connect_tcp(&ann).is_ok());
+}

@@ -51,7 +51,7 @@ impl Live {
         let server = Server::start_on(vfs, options, Arc::new(Log::to_file(&log).unwrap())).unwrap();
         let tcp = server.addresses().iter().find_map(|address| match address {
             Address::Tcp(address) => Some(*address),
-            Address::Unix(_) => None,
+            Address::Unix(_) | Address::ExtraTcp(_) => None,
         });
         let stop = server.stop_handle().unwrap();
         let instance = server.instance().clone();

@@ -18,6 +18,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("disconnect_on_expired_password", boolean(false)).works(),
     global("event_scheduler", one_of("OFF", &["OFF", "ON", "DISABLED", "ORIGINAL"])),
     global("expire_logs_days", double(0.0, 0.0, 99.0)).because(NO_BINARY_LOG),
+    global("extra_max_connections", unsigned(1, 1, 100000, 1)).works(),
     global("flush", boolean(false)).because("what makes changes durable is flush_log_at_trx_commit"),
     global("flush_time", unsigned(0, 0, 31536000, 1))
         .because("what makes changes durable is flush_log_at_trx_commit"),

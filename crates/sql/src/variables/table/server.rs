@@ -12,6 +12,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("datadir", text("")).read_only().works(),
     global("date_format", text("%Y-%m-%d")).read_only(),
     global("datetime_format", text("%Y-%m-%d %H:%i:%s")).read_only(),
+    global("extra_port", unsigned(0, 0, 65535, 1)).read_only().works(),
     // The method of the greeting. MySQL's variable of this name also chooses that of new accounts.
     global(
         "default_authentication_plugin",
