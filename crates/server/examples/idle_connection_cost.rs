@@ -3,7 +3,7 @@
 //!
 //! ```sh
 //! latchwork serve --datadir DIR --socket DIR/socket --port 0 --max_connections=11000 & # or mariadbd
-//! cargo run --release -p latchwork-server --example idle_connections -- DIR/socket $! 10000
+//! cargo run --release -p latchwork-server --example idle_connection_cost -- DIR/socket $! 10000
 //! ```
 //!
 //! The first argument is a socket where `root` needs no password, the second the server's process. The limits
