@@ -86,9 +86,7 @@ impl Session {
     /// # Errors
     /// 1290 on a server with `read_only`, unless the account may change data there.
     pub(crate) fn check_server_takes_changes(&self) -> Result<(), SqlError> {
-        if self.access.global.contains(Rights::READ_ONLY_ADMIN)
-            || !self.instance.globals().values().boolean("read_only")
-        {
+        if !self.instance.globals().is_read_only() || self.access.global.contains(Rights::READ_ONLY_ADMIN) {
             return Ok(());
         }
         let text =

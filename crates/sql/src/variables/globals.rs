@@ -3,6 +3,7 @@
 use super::command_line::{self, OptionError, OptionSet};
 use super::{Setting, Variable, all, find, structured};
 use crate::SqlError;
+use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Mutex, RwLock};
 use engine::{DEFAULT_CACHE, Database};
 use std::sync::{Arc, OnceLock};
@@ -79,6 +80,8 @@ pub(crate) trait Effects: Send + Sync {
 /// The values of global variables, from which new sessions start.
 pub struct Globals {
     values: RwLock<Values, VariablesLatch>,
+    /// The value of `read_only`, which changes of rows look at without the latch.
+    read_only: AtomicBool,
     /// Held so that checking, taking effect and storing are one step.
     changing: Mutex<()>,
     effects: OnceLock<Box<dyn Effects>>,
@@ -111,6 +114,7 @@ impl Globals {
         }
         Globals {
             values: RwLock::of_class(values),
+            read_only: AtomicBool::new(false),
             changing: Mutex::new(()),
             effects: OnceLock::new(),
             segments_default,
@@ -165,7 +169,20 @@ impl Globals {
             effects.apply(variable, &after)?;
         }
         *self.values.write() = after;
+        self.note_read_only();
         Ok(())
+    }
+
+    fn note_read_only(&self) {
+        // ORDER: nothing else is published with it. A statement that runs beside the change may see either.
+        self.read_only.store(self.values().boolean("read_only"), Ordering::Relaxed);
+    }
+
+    /// `read_only`.
+    #[inline]
+    pub(crate) fn is_read_only(&self) -> bool {
+        // ORDER: see `note_read_only`.
+        self.read_only.load(Ordering::Relaxed)
     }
 
     /// Stores a value that the server found out itself (`datadir`, `hostname`). It has no effect. `name` must
@@ -209,6 +226,7 @@ impl Globals {
             (_, setting) => setting,
         };
         self.values.write().set(variable, setting);
+        self.note_read_only();
         Ok(remarks)
     }
 
