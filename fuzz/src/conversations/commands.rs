@@ -3,7 +3,7 @@
 use super::line::Line;
 use base::random::Random;
 use std::io::{self, Read, Write};
-use wire::auth::{self, caching_sha2, ed25519, parsec};
+use wire::auth::{self, caching_sha2, parsec};
 use wire::client::{ClientError, Connection, ResponseKind, ResponseScanner, ScanError, simple};
 use wire::command::{BULK_HAS_TYPES, com};
 use wire::constants::{auth_plugin, kind};
@@ -288,15 +288,9 @@ impl Talk {
                 Some(0xfe) => {
                     let (plugin, data) = parse_auth_switch(&packet)?;
                     self.scramble = data.to_vec();
-                    match plugin {
-                        plugin if plugin == auth_plugin::ED25519.as_bytes() => {
-                            ed25519::answer(b"secret", data)
-                        }
-                        plugin if plugin == auth_plugin::PARSEC.as_bytes() => Vec::new(),
-                        plugin if plugin == auth_plugin::CACHING_SHA2.as_bytes() => {
-                            caching_sha2::answer(b"secret", data)
-                        }
-                        _ => auth::answer(b"secret", data),
+                    match plugin == auth_plugin::PARSEC.as_bytes() {
+                        true => Vec::new(),
+                        false => auth::answer_by(plugin, b"secret", data),
                     }
                 }
                 // The salt of parsec.

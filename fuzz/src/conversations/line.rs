@@ -2,18 +2,14 @@
 
 use super::Place;
 use base::random::Random;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::ring;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
 use std::cell::Cell;
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
+use wire::client::{Encrypted, Encryption};
 use wire::compression::{Deflater, Inflater};
 
 /// Changes one write in so many.
@@ -36,7 +32,7 @@ impl Socket for TcpStream {
     }
 }
 
-impl Socket for StreamOwned<ClientConnection, Line> {
+impl Socket for Encrypted<Line> {
     fn shut(&self, how: Shutdown) {
         self.sock.below.shut(how);
     }
@@ -172,18 +168,11 @@ impl Line {
     }
 
     /// # Errors
-    /// If the provider of ciphers has none.
+    /// If the handshake fails.
     pub fn encrypted(self, mutator: Option<Mutator>) -> io::Result<Line> {
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(io::Error::other)?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(TrustsAll))
-            .with_no_client_auth();
-        let name = ServerName::try_from("localhost").map_err(io::Error::other)?;
-        let connection = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
         let is_changed = self.is_changed;
-        let line = Line { is_changed, ..Line::over(Box::new(StreamOwned::new(connection, self))) };
+        let encrypted = Encryption::Required.encrypt(self, "localhost")?;
+        let line = Line { is_changed, ..Line::over(Box::new(encrypted)) };
         Ok(line.changed_by(mutator))
     }
 
@@ -233,44 +222,5 @@ impl Write for Line {
 
     fn flush(&mut self) -> io::Result<()> {
         self.below.flush()
-    }
-}
-
-/// Takes every certificate.
-#[derive(Debug)]
-struct TrustsAll;
-
-impl ServerCertVerifier for TrustsAll {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ring::default_provider().signature_verification_algorithms.supported_schemes()
     }
 }

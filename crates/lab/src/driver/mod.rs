@@ -1,7 +1,6 @@
 //! Clients that run a workload against a target and count the answers.
 
 pub(crate) mod builtin;
-pub(crate) mod encryption;
 mod exchange;
 pub(crate) mod oltp;
 pub(crate) mod socket;

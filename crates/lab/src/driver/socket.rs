@@ -1,15 +1,13 @@
 //! A stream to a server, and the blocking client over it.
 
-use super::encryption::Encryption;
 use crate::error::{Error, Result};
-use rustls::{ClientConnection, StreamOwned};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use wire::client::{ClientError, ConnectOptions, Connection};
+use wire::client::{ClientError, ConnectOptions, Connection, Encrypted, Encryption};
 use wire::constants::capability;
 
 /// Where a server listens.
@@ -32,7 +30,7 @@ impl fmt::Display for Address {
 pub(crate) enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
-    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+    Tls(Box<Encrypted<TcpStream>>),
 }
 
 impl Socket {

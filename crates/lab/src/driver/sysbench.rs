@@ -1,6 +1,5 @@
 //! The distribution's sysbench as the client, unmodified: `select_random_points` and the OLTP transactions.
 
-use super::encryption::Encryption;
 use super::oltp::{FAILED, Oltp, TRY_AGAIN};
 use super::socket::{Address, Login};
 use super::workers::{self, Observed, Reading};
@@ -15,6 +14,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
+use wire::client::Encryption;
 
 const DRIVER: &str = "sysbench";
 /// The processes are observed this long before the end, while all connections still exist.

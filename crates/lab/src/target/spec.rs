@@ -1,9 +1,9 @@
 //! Names of targets as a user writes them.
 
 use super::Preset;
-use crate::driver::encryption::Encryption;
 use crate::driver::socket::Address;
 use std::path::PathBuf;
+use wire::client::Encryption;
 
 /// An engine of the distribution's MariaDB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

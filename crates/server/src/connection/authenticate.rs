@@ -262,7 +262,7 @@ fn identify(
     }
     shared.accounts.note(&account, &host, true);
     let can_change_it = exchange.channel.output.capabilities & capability::CAN_HANDLE_EXPIRED_PASSWORDS != 0;
-    if is_expired(shared, &account) && values.boolean("disconnect_on_expired_password") && !can_change_it {
+    if values.boolean("disconnect_on_expired_password") && !can_change_it && is_expired(shared, &account) {
         let text = "Your password has expired. To log in you must change it using a client that supports \
                     expired passwords";
         return Err(End::Refused(SqlError::new(ErrorKind::PasswordExpired, text)));

@@ -6,11 +6,10 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DistinguishedName,
     DnType, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber,
 };
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -18,59 +17,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::auth::PasswordHash;
-use wire::client::{ClientError, ConnectOptions, Connection};
+use wire::client::{CertificateCheck, ClientError, ConnectOptions, Connection};
 use wire::command::com;
 use wire::constants::capability;
 
 pub type Encrypted = Connection<StreamOwned<ClientConnection, TcpStream>>;
-
-/// Takes every certificate, as clients do that were not told whom to trust.
-#[derive(Debug)]
-struct TrustsAll;
-
-impl ServerCertVerifier for TrustsAll {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = default_provider().signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, &algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = default_provider().signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, &algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        default_provider().signature_verification_algorithms.supported_schemes()
-    }
-}
 
 fn client_config(identity: Option<&Issued>) -> Arc<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(TrustsAll));
+        .with_custom_certificate_verifier(Arc::new(CertificateCheck::any()));
     Arc::new(match identity {
         None => builder.with_no_client_auth(),
         Some(issued) => {

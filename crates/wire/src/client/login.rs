@@ -1,7 +1,7 @@
 //! How a client shows that it knows its password, by the method that the server asks for.
 
 use super::connection::{ClientError, ConnectOptions, Connection};
-use crate::auth::{self, caching_sha2, ed25519, parsec};
+use crate::auth::{self, caching_sha2, parsec};
 use crate::command::com;
 use crate::constants::{auth_plugin, charset};
 use crate::handshake::{Greeting, HandshakeResponse, parse_auth_switch};
@@ -40,7 +40,7 @@ impl<S: Read + Write> Connection<S> {
         let password = options.password.as_bytes();
         let plugin = plugin_of(&self.greeting);
         let scramble = self.greeting.scramble.to_vec();
-        let answer = first_answer(plugin.as_bytes(), password, &scramble);
+        let answer = auth::answer_by(plugin.as_bytes(), password, &scramble);
         self.writer.set_sequence(self.reader.sequence());
         self.response(options, plugin, &answer).write(self.writer.begin());
         self.writer.finish();
@@ -100,7 +100,7 @@ impl<S: Read + Write> Connection<S> {
                         self.answer_parsec(password, data)?;
                     } else {
                         scramble = data.to_vec();
-                        self.answer(&first_answer(plugin, password, &scramble))?;
+                        self.answer(&auth::answer_by(plugin, password, &scramble))?;
                     }
                 }
             }
@@ -154,18 +154,6 @@ impl<S: Read + Write> Connection<S> {
             Some(answer) => self.answer(&answer),
             None => Err(unexpected()),
         }
-    }
-}
-
-/// What shows that the client knows the password, by the methods that need one packet for it, or begin with
-/// one. Methods that are not known get the answer of the oldest, which is refused.
-fn first_answer(plugin: &[u8], password: &[u8], scramble: &[u8]) -> Vec<u8> {
-    if plugin == auth_plugin::CACHING_SHA2.as_bytes() {
-        caching_sha2::answer(password, scramble)
-    } else if plugin == auth_plugin::ED25519.as_bytes() {
-        ed25519::answer(password, scramble)
-    } else {
-        auth::answer(password, scramble)
     }
 }
 

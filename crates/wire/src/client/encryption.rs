@@ -1,4 +1,4 @@
-//! TLS of the lab's own clients.
+//! TLS of a client, over anything that reads and writes.
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -10,14 +10,16 @@ use rustls::{
     StreamOwned,
 };
 use std::fmt;
-use std::io;
-use std::net::TcpStream;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// An encrypted stream.
+pub type Encrypted<S> = StreamOwned<ClientConnection, S>;
+
 /// Whether a connection is encrypted, and what is asked of the server's certificate: MySQL's `ssl-mode`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Encryption {
+pub enum Encryption {
     None,
     /// Any certificate will do: this keeps out who only listens.
     Required,
@@ -29,7 +31,10 @@ pub(crate) enum Encryption {
 
 impl Encryption {
     /// From the options of a URL, `ssl-mode` and `ssl-ca`.
-    pub(crate) fn of_options(mode: Option<&str>, ca: Option<&str>) -> Result<Encryption, String> {
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn of_options(mode: Option<&str>, ca: Option<&str>) -> Result<Encryption, String> {
         let ca = ca.map(PathBuf::from);
         match (mode.map(str::to_ascii_uppercase).as_deref(), ca) {
             (None | Some("DISABLED"), None) => Ok(Encryption::None),
@@ -43,7 +48,7 @@ impl Encryption {
     }
 
     /// As a URL has it, nothing without TLS.
-    pub(crate) fn options(&self) -> String {
+    pub fn options(&self) -> String {
         match self {
             Encryption::None => String::new(),
             Encryption::Required => "?ssl-mode=REQUIRED".to_string(),
@@ -56,11 +61,7 @@ impl Encryption {
     ///
     /// # Errors
     /// If the file of authorities cannot be used, or the server's certificate is not what was asked for.
-    pub(crate) fn encrypt(
-        &self,
-        mut stream: TcpStream,
-        host: &str,
-    ) -> io::Result<StreamOwned<ClientConnection, TcpStream>> {
+    pub fn encrypt<S: Read + Write>(&self, mut stream: S, host: &str) -> io::Result<Encrypted<S>> {
         let (ca, any_name) = match self {
             Encryption::None | Encryption::Required => (None, true),
             Encryption::VerifyCa(ca) => (Some(ca), true),
@@ -68,7 +69,7 @@ impl Encryption {
         };
         let provider = Arc::new(ring::default_provider());
         let trusted = ca.map(|ca| Trusted::read(ca, any_name, &provider)).transpose()?;
-        let verifier = Arc::new(Verifier { trusted, provider: provider.clone() });
+        let verifier = Arc::new(CertificateCheck { trusted, provider: provider.clone() });
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(io::Error::other)?
@@ -111,18 +112,25 @@ impl Trusted {
 }
 
 /// Checks what [`Encryption`] says, and the server's signature always.
-struct Verifier {
+pub struct CertificateCheck {
     trusted: Option<Trusted>,
     provider: Arc<CryptoProvider>,
 }
 
-impl fmt::Debug for Verifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Verifier(..)")
+impl CertificateCheck {
+    /// Takes any certificate.
+    pub fn any() -> CertificateCheck {
+        CertificateCheck { trusted: None, provider: Arc::new(ring::default_provider()) }
     }
 }
 
-impl ServerCertVerifier for Verifier {
+impl fmt::Debug for CertificateCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CertificateCheck(..)")
+    }
+}
+
+impl ServerCertVerifier for CertificateCheck {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
