@@ -70,7 +70,8 @@ pub(super) fn text(
         ValueRef::UInt(value) => put::text_uint(out, value),
         ValueRef::Float(_) | ValueRef::Double(_) => {
             digits.clear();
-            write_float(value, cell.decimals, digits);
+            let wide = if cell.kind == kind::DOUBLE { &ValueRef::Double(float(value)) } else { value };
+            write_float(wide, cell.decimals, digits);
             put::lenenc_bytes(out, digits.as_bytes());
         }
         ValueRef::Text(bytes) => put_text(out, bytes, charset),

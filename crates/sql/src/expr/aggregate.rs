@@ -7,7 +7,7 @@ use crate::spill::{Sorter, append_row};
 use crate::{ErrorKind, SqlError};
 use std::cmp::Ordering;
 use std::collections::HashSet;
-use types::{Collation, Value, ValueRef};
+use types::{Collation, ColumnType, Value, ValueRef};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AggregateKind {
@@ -196,7 +196,13 @@ impl CompiledAggregate {
         }
         let order = aggregate.order.iter().map(|(expr, descending)| Ok((compile(expr)?, *descending)));
         let types: Vec<&Typed> = arguments.iter().map(Compiled::typed).collect();
-        let typed = result_type(aggregate.kind, &types, connection);
+        let mut typed = result_type(aggregate.kind, &types, connection);
+        let is_column = matches!(aggregate.arguments[..], [Expr::Column(_) | Expr::Outer(_)]);
+        if is_float(&typed.result.column_type) && !is_column {
+            // As in MariaDB, for MIN and MAX of an expression. The value stays a FLOAT, which shows where it
+            // becomes a text.
+            typed = Typed::double(true);
+        }
         Ok(CompiledAggregate {
             kind: aggregate.kind,
             distinct: aggregate.distinct,
@@ -563,6 +569,10 @@ fn joined<'a>(
 
 fn bits_of(value: &ValueRef<'_>, context: &Context<'_>) -> u64 {
     evaluate::to_number(value, context).map_or(0, evaluate::number_to_int) as u64
+}
+
+fn is_float(column_type: &ColumnType) -> bool {
+    matches!(column_type, ColumnType::Float { .. })
 }
 
 fn result_type(kind: AggregateKind, arguments: &[&Typed], connection: Collation) -> Typed {

@@ -1,0 +1,12 @@
+CREATE TABLE floats (a INT, c FLOAT NOT NULL, d DOUBLE);
+INSERT INTO floats VALUES (1, 0.001, 0.1), (1, 1.1, 2.2);
+SELECT MIN(c), MAX(c), MIN((c)) FROM floats;
+SELECT MIN(IF(1, c, c)), MAX(IF(a, c, c)) FROM floats;
+SELECT MIN(COALESCE(c)), MAX(IFNULL(c, c)), MIN(NULLIF(c, 9)) FROM floats GROUP BY a;
+SELECT MIN(CASE a WHEN 1 THEN c ELSE c END), MAX(GREATEST(c, c)), MIN(CAST(c AS FLOAT)) FROM floats;
+SELECT MIN((SELECT c)) FROM floats;
+SELECT (SELECT MIN(IF(1, c, c)) FROM floats), (SELECT MIN(c) FROM floats);
+SELECT CONCAT(MIN(IF(1, c, c))), CONCAT(MIN(c)), MIN(IF(1, c, c)) + 0 FROM floats;
+SELECT COALESCE(MAX(IF(1, c, c))), COALESCE(MAX(c)) FROM floats;
+CREATE TABLE float_results AS SELECT MIN(IF(1, c, c)) AS m, MIN(c) AS n, MAX(d) AS o FROM floats;
+SELECT * FROM float_results;
