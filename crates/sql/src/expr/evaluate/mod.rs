@@ -114,16 +114,30 @@ fn in_arena<'a>(value: &ValueRef<'_>, context: &Context<'a>) -> ValueRef<'a> {
     }
 }
 
+/// The truth of a comparison; `None` for NULL. As in MariaDB, nothing is evaluated beside a NULL on the left.
+#[inline]
+fn comparison<'a>(
+    op: Comparison,
+    collation: Collation,
+    sides: &'a (Node, Node),
+    row: &Row<'a>,
+    context: &Context<'a>,
+) -> Result<Option<bool>> {
+    let left = value(&sides.0, row, context)?;
+    if left.is_null() && op != Comparison::NullSafeEqual {
+        return Ok(None);
+    }
+    let right = value(&sides.1, row, context)?;
+    if op == Comparison::NullSafeEqual {
+        return Ok(Some(null_safe_equal(&left, &right, collation, context)));
+    }
+    Ok(compare(&left, &right, collation, context).map(|order| op.holds(order)))
+}
+
 /// The truth of a node over a row; `None` for NULL.
 pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) -> Result<Option<bool>> {
     Ok(match node {
-        Node::Compare { op, collation, sides } => {
-            let (left, right) = (value(&sides.0, row, context)?, value(&sides.1, row, context)?);
-            if *op == Comparison::NullSafeEqual {
-                return Ok(Some(null_safe_equal(&left, &right, *collation, context)));
-            }
-            compare(&left, &right, *collation, context).map(|order| op.holds(order))
-        }
+        Node::Compare { op, collation, sides } => comparison(*op, *collation, sides, row, context)?,
         Node::And(nodes) => {
             let mut result = Some(true);
             for node in nodes {
@@ -223,6 +237,9 @@ fn in_list<'a>(
     context: &Context<'a>,
 ) -> Result<Option<bool>> {
     let operand = value(operand, row, context)?;
+    if operand.is_null() {
+        return Ok(None);
+    }
     let mut found = Some(false);
     for node in list {
         let value = value(node, row, context)?;
@@ -337,6 +354,8 @@ fn case<'a>(
     context: &Context<'a>,
 ) -> Result<ValueRef<'a>> {
     let operand = operand.map(|operand| value(operand, row, context)).transpose()?;
+    // Nothing equals NULL.
+    let whens = if operand.is_some_and(|operand| operand.is_null()) { &[] } else { whens };
     for (when, then) in whens {
         let holds = match &operand {
             Some(operand) => {

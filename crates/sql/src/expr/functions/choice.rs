@@ -47,8 +47,11 @@ functions! {
             Ok(typed)
         },
         evaluate: |a| {
-            let (left, right) = (a.value(0)?, a.value(1)?);
-            Ok(match compare(&left, &right, a.call.collation, a.context) {
+            let left = a.value(0)?;
+            if left.is_null() {
+                return Ok(left);
+            }
+            Ok(match compare(&left, &a.value(1)?, a.call.collation, a.context) {
                 Some(Ordering::Equal) => ValueRef::Null,
                 Some(Ordering::Less | Ordering::Greater) | None => left,
             })
@@ -208,7 +211,11 @@ fn extreme_type(typing: &mut Typing<'_>) -> std::result::Result<Typed, SqlError>
 }
 
 fn extreme<'a>(arguments: &Arguments<'a, '_>, wanted: Ordering) -> Result<ValueRef<'a>> {
-    let mut best = arguments.converted(arguments.value(0)?);
+    let first = arguments.value(0)?;
+    if first.is_null() {
+        return Ok(first);
+    }
+    let mut best = arguments.converted(first);
     for index in 1..arguments.len() {
         let value = arguments.converted(arguments.value(index)?);
         if or_null!(compare(&value, &best, arguments.call.collation, arguments.context)) == wanted {
