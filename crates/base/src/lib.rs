@@ -11,8 +11,10 @@ mod owned;
 pub mod phases;
 pub mod random;
 pub mod region;
+mod shared_sync;
 pub mod sync;
 
 pub use core_local::CoreLocal;
 pub use ids::{FileId, IndexId, Lsn, PageId, PageNo, Stamp, TableId};
 pub use owned::{OwnedCounters, ThreadCounters};
+pub use shared_sync::{SharedSync, Written};

@@ -126,6 +126,7 @@ pub(crate) fn run(shared: &Arc<Shared>, entry: Arc<Entry>) {
             self.0.counters.add(ConnectionCount::BytesReceived, received);
             self.0.counters.add(ConnectionCount::BytesSent, sent);
             self.0.counters.times.add_all(self.1.times());
+            self.1.note_leave(self.0.instance.audit());
             self.1.stream.close();
             self.0.registry.remove(self.1.id);
         }

@@ -76,6 +76,8 @@ enum Other {
     Help,
     /// Switches on the parts of the server that its value names.
     Plugins,
+    /// Nothing: how a part of the server is loaded that is always there.
+    Permanent,
     /// Nothing. The option is known because programs that start MySQL's server give it.
     Ignored,
 }
@@ -91,6 +93,8 @@ static OTHER_OPTIONS: &[(&str, Other)] = &[
     ("plugin_load_add", Other::Plugins),
     // No file is read unless it is asked for.
     ("no_defaults", Other::Ignored),
+    // The plugin cannot be uninstalled, whatever the value is.
+    ("server_audit", Other::Permanent),
     ("console", Other::Ignored),
 ];
 
@@ -101,7 +105,7 @@ impl Other {
     }
 
     fn takes_value(self) -> bool {
-        matches!(self, Other::File | Other::Preset | Other::Plugins)
+        matches!(self, Other::File | Other::Preset | Other::Plugins | Other::Permanent)
     }
 }
 
@@ -129,7 +133,7 @@ impl Options {
         }
         for (name, value) in &given {
             match Other::named(&canonical(name)) {
-                Some(Other::File | Other::Preset | Other::Ignored) => {}
+                Some(Other::File | Other::Preset | Other::Ignored | Other::Permanent) => {}
                 Some(Other::Plugins) => options.load_plugins(value.as_deref().unwrap_or_default()),
                 Some(Other::Help) => options.help = true,
                 None => options.set(name, value.as_deref())?,
@@ -157,7 +161,7 @@ impl Options {
             match library.strip_suffix(".so").unwrap_or(library) {
                 "simple_password_check" => self.checks_passwords = true,
                 // They are always there.
-                "auth_ed25519" | "auth_parsec" | "auth_socket" => {}
+                "auth_ed25519" | "auth_parsec" | "auth_socket" | "server_audit" => {}
                 _ => self.remarks.push(format!("option '--plugin-load-add': there is no plugin '{plugin}'")),
             }
         }
@@ -190,6 +194,7 @@ impl Options {
                 self.load_plugins(value.unwrap_or_default());
                 return Ok(());
             }
+            Some(Other::Permanent) => return Ok(()),
             _ => {}
         }
         // Values out of range are limited, but a wrong port is an error.

@@ -7,6 +7,7 @@ pub(crate) use times::CommandTimes;
 use crate::stream::{Door, Stream};
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use base::sync::{Arc, CachePadded, Condvar, Mutex, OnceLock};
+use sql::audit::{AuditLog, ConnectionEvent, Who};
 use sql::host::{Interrupt, Kill, Process};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -231,6 +232,35 @@ impl Entry {
             interrupt.raise(Kill::Connection);
         }
         details.interrupt = Some(interrupt);
+    }
+
+    /// Tells the audit log what the client did.
+    pub(crate) fn note_event(
+        &self,
+        audit: &AuditLog,
+        user: &str,
+        database: Option<&str>,
+        event: ConnectionEvent,
+    ) {
+        audit.connection(Who { user, host: self.host(), connection: self.id, database }, event);
+    }
+
+    /// Tells the audit log that the client goes, if it was let in.
+    pub(crate) fn note_leave(&self, audit: &AuditLog) {
+        let details = self.details.lock();
+        if details.interrupt.is_none() {
+            return;
+        }
+        let (user, database) = (details.user.clone(), details.database.clone());
+        drop(details);
+        self.note_event(audit, &user, database.as_deref(), ConnectionEvent::Disconnect);
+    }
+
+    /// The same for a client that was not let in.
+    pub(crate) fn note_leave_of_stranger(&self, audit: &AuditLog, user: &str) {
+        if self.details.lock().interrupt.is_none() {
+            self.note_event(audit, user, None, ConnectionEvent::Disconnect);
+        }
     }
 
     /// A command begins; `text` is its statement, if it has one.

@@ -168,6 +168,10 @@ impl Server {
         if checks_passwords {
             shared.instance.accounts().set_checks_passwords(true);
         }
+        if let Err(error) = shared.instance.start_audit() {
+            let _ = shared.instance.engine().close();
+            return Err(StartError(format!("--server-audit-logging: {}", error.message)));
+        }
         if let Some(init_file) = init_file {
             init_file.run(&shared.instance, &shared.log);
         }

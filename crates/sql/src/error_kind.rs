@@ -34,6 +34,7 @@ kinds! {
     CannotStatFile: 13, "HY000";
     FileNotFound: 29, "HY000";
     WrongCreateOption: 140, "HY000";
+    CannotCreateFile: 1004, "HY000";
     CannotCreateTable: 1005, "HY000";
     DatabaseExists: 1007, "HY000";
     DatabaseDoesNotExist: 1008, "HY000";

@@ -7,6 +7,7 @@
 #![warn(unreachable_pub)]
 
 pub mod accounts;
+pub mod audit;
 mod deadline;
 mod definition;
 mod dispatch;

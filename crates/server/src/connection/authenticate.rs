@@ -9,6 +9,7 @@ use crate::stream::Door;
 use crate::tls::cipher_name;
 use rustls::ProtocolVersion;
 use sql::accounts::{Account, TlsNeed};
+use sql::audit::ConnectionEvent;
 use sql::host::ConnectionCount;
 use sql::{ErrorKind, Session, SqlError};
 use std::io;
@@ -86,14 +87,41 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
         charset: response.charset.into(),
     };
     channel.answer();
-    let mut admitted = authenticate(shared, channel, &scramble, &claim)?;
-    // MySQL's clients set this flag, and do not know of proofs.
-    if response_is_of_mariadb {
-        admitted.proof = prove(shared, channel, &admitted, &scramble);
+    let result = authenticate(shared, channel, &scramble, &claim).and_then(|mut admitted| {
+        // MySQL's clients set this flag, and do not know of proofs.
+        if response_is_of_mariadb {
+            admitted.proof = prove(shared, channel, &admitted, &scramble);
+        }
+        channel.deadline = None;
+        channel.reader.set_payload_bytes_max(admitted.session.variables().common.max_allowed_packet as usize);
+        enter_database(channel, admitted, &claim)
+    });
+    note_login(shared, channel, &claim, &result, |error| match error {
+        None => ConnectionEvent::Connect,
+        Some(code) => ConnectionEvent::FailedConnect(code),
+    });
+    if result.is_err() {
+        channel.output.entry.note_leave_of_stranger(shared.instance.audit(), &claim.user);
     }
-    channel.deadline = None;
-    channel.reader.set_payload_bytes_max(admitted.session.variables().common.max_allowed_packet as usize);
-    enter_database(channel, admitted, &claim)
+    result.and_then(|session| send_welcome(channel, session))
+}
+
+/// Tells the audit log how a login ended.
+fn note_login(
+    shared: &Shared,
+    channel: &Channel,
+    claim: &Claim,
+    result: &Result<Session, End>,
+    event: impl FnOnce(Option<u16>) -> ConnectionEvent,
+) {
+    let audit = shared.instance.audit();
+    let (database, code) = match result {
+        Ok(session) => (session.database().map(|name| &**name), None),
+        Err(End::Refused(error) | End::Closed(error)) => (None, Some(error.code())),
+        // The client went away.
+        Err(End::Quit | End::Gone(_)) => (None, Some(ErrorKind::NetworkReadFailed.code())),
+    };
+    channel.output.entry.note_event(audit, &claim.user, database, event(code));
 }
 
 /// Begins TLS, as the client has asked. Its answer to the greeting comes next, encrypted.
@@ -150,8 +178,10 @@ impl Claim {
 /// COM_CHANGE_USER: a new session for another account.
 pub(super) fn change_user(shared: &Shared, channel: &mut Channel, claim: &Claim) -> Result<Session, End> {
     let scramble = new_scramble()?;
-    let admitted = authenticate(shared, channel, &scramble, claim)?;
-    enter_database(channel, admitted, claim)
+    let result = authenticate(shared, channel, &scramble, claim)
+        .and_then(|admitted| enter_database(channel, admitted, claim));
+    note_login(shared, channel, claim, &result, |error| ConnectionEvent::ChangeUser(error.unwrap_or(0)));
+    result.and_then(|session| send_welcome(channel, session))
 }
 
 /// A client that may come in.
@@ -203,6 +233,7 @@ fn authenticate(
         channel.place = Some(place);
         secret = known;
     }
+    session.be_audited();
     session.set_handshake(claim.charset, channel.interactive);
     session.set_counts_found_rows(channel.output.capabilities & capability::FOUND_ROWS != 0);
     session.set_multi_statements(channel.output.capabilities & capability::MULTI_STATEMENTS != 0);
@@ -306,6 +337,7 @@ fn refuse(error: SqlError, trust: Trust) -> End {
     End::Refused(error)
 }
 
+/// The session is in the database that the client asked for, and the OK is in the writer.
 fn enter_database(channel: &mut Channel, admitted: Admitted, claim: &Claim) -> Result<Session, End> {
     let Admitted { mut session, proof, .. } = admitted;
     session.set_tracks_changes(channel.output.capabilities & capability::SESSION_TRACK != 0);
@@ -323,6 +355,11 @@ fn enter_database(channel: &mut Channel, admitted: Admitted, claim: &Claim) -> R
     };
     response::ok(writer, OkHeader::Statement, &fields);
     changes.clear();
+    Ok(session)
+}
+
+/// Sends the OK of a login. What follows may be compressed.
+fn send_welcome(channel: &mut Channel, mut session: Session) -> Result<Session, End> {
     channel.flush()?;
     if channel.output.capabilities & capability::COMPRESS != 0 {
         channel.output.entry.stream.compress();

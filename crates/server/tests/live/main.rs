@@ -1,6 +1,7 @@
 //! A server in this process. The client codec talks to it over real sockets.
 
 mod answers;
+mod audit;
 mod bulk;
 mod commands;
 mod compression;

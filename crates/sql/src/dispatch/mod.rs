@@ -13,6 +13,7 @@ mod shape;
 pub use fields::Fields;
 
 use crate::expr::Slots;
+use crate::locks::Mode;
 use crate::plan::plan::StatementPlan;
 use crate::session::plans::Plan;
 use crate::session::slots::PreparedSlot;
@@ -36,7 +37,12 @@ impl Session {
     /// The statement's own error. In that case no end was sent to `sink`.
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
         self.counters.add(Counter::Questions, 1);
-        self.contain(|session| session.run_command_text(sql, sink))
+        self.contain(|session| {
+            let result = session.run_command_text(sql, sink);
+            // Unless its statements were noted one by one.
+            session.note_statement(sql, &result);
+            result
+        })
     }
 
     /// Scans and plans a statement that is to be run later.
@@ -46,8 +52,13 @@ impl Session {
     pub fn prepare(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
         self.counters.add(Counter::ComStmtPrepare, 1);
         let _parsing = base::phases::enter(base::phases::Phase::Parse);
-        self.check_password()?;
-        self.prepare_text(sql)
+        let result = self.check_password().and_then(|()| self.prepare_text(sql));
+        if let Err(error) = &result {
+            // Otherwise its executions are noted.
+            self.begin_trail();
+            self.note_statement(sql, &Err(error.clone()));
+        }
+        result
     }
 
     /// Runs a prepared statement. `params` have the types that the client sent.
@@ -132,6 +143,7 @@ impl Session {
     /// A KILL QUERY that came too late is forgotten.
     fn begin_statement(&mut self) {
         self.take_up_accounts();
+        self.begin_trail();
         self.before = self.counted();
         if self.interrupt.begin_statement()
             && let Some(engine) = &self.engine
@@ -163,13 +175,21 @@ impl Session {
             return Err(parse::error_at(text, parse::offset_in(text, second)));
         }
         while let Some(statement) = next {
+            let written = statement;
             let statement = parse::unwrap_comments(statement, self.lexical());
-            self.check_bounds(statement.as_bytes())?;
-            self.run_statement_text(&statement, sink)?;
+            let result = match self.check_bounds(statement.as_bytes()) {
+                Ok(()) => self.run_statement_text(&statement, sink),
+                refused => refused,
+            };
+            self.note_statement(written.as_bytes(), &result);
+            result?;
             // The statement may have changed how the next one is read, and what the client is told.
             sink.status(self.status_flags(), self.take_changes());
             self.renew_limit()?;
             next = parse::take_statement(&mut rest, self.lexical());
+            if next.is_some() {
+                self.go_on_with_trail();
+            }
         }
         Ok(())
     }
@@ -324,7 +344,9 @@ impl Session {
                 session.state.warnings.clear();
                 return Err(SqlError::wrong_arguments(command));
             }
-            session.run_prepared(statement, params, sink)
+            let result = session.run_prepared(statement, params, sink);
+            session.note_statement(&statement.text, &result);
+            result
         })
     }
 
@@ -419,6 +441,7 @@ impl Session {
                 match plan {
                     Plan::Query(plan) => {
                         self.access.check(&plan.needs)?;
+                        self.note_uses(plan.dependencies.iter().map(|used| used.in_mode(Mode::Read)));
                         crate::plan::explain::send(&plan, form, sink)
                     }
                     Plan::Change(_) => Err(SqlError::internal("a query without a query's plan")),

@@ -77,6 +77,10 @@ pub(crate) fn execute(
     let values = values(session, words)?;
     let id = session.prepare_text(text.as_bytes())?.id;
     let result = execute_with(session, id, &values, sink);
+    // The audit log is told of both.
+    if let Some(trail) = &mut session.trail {
+        trail.is_told = false;
+    }
     session.forget_prepared(id);
     result
 }

@@ -1,11 +1,13 @@
 //! What all sessions of a server share.
 
+use crate::SqlError;
 use crate::accounts::Accounts;
+use crate::audit::AuditLog;
 use crate::host::Host;
 use crate::locks::{MetadataLocks, ReadLock};
 use crate::memory::ServerMemory;
 use crate::status::StatusRegistry;
-use crate::variables::{EngineEffects, Globals};
+use crate::variables::{Effects, EngineEffects, Globals, Values, Variable};
 use base::sync::atomic::AtomicU64;
 use engine::Database;
 use std::sync::{Arc, OnceLock, Weak};
@@ -20,6 +22,7 @@ pub struct Instance {
     pub(crate) locks: MetadataLocks,
     pub(crate) read_lock: ReadLock,
     pub(crate) status: StatusRegistry,
+    pub(crate) audit: Arc<AuditLog>,
     host: OnceLock<Weak<dyn Host>>,
     /// Plans that all sessions share.
     pub(crate) plans: crate::session::plans::SharedPlans,
@@ -44,7 +47,10 @@ impl Instance {
     /// An instance with variables that the command line has set.
     pub fn with_globals(database: Arc<Database>, globals: Globals) -> Arc<Instance> {
         let memory = Arc::<ServerMemory>::default();
-        globals.on_change(Box::new(EngineEffects::new(&database, memory.clone(), &globals.values())));
+        let values = globals.values();
+        let audit = Arc::new(AuditLog::new(database.dir(), &values));
+        let engine = EngineEffects::new(&database, memory.clone(), &values);
+        globals.on_change(Box::new(AllEffects { engine, audit: audit.clone() }));
         Arc::new(Instance {
             database,
             globals,
@@ -57,6 +63,7 @@ impl Instance {
             timer: super::timer::StatementTimer::default(),
             working_memory: base::CoreLocal::new(),
             status: StatusRegistry::default(),
+            audit,
             host: OnceLock::new(),
         })
     }
@@ -69,6 +76,19 @@ impl Instance {
     /// The accounts, and what they may do.
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
+    }
+
+    /// The audit log, for the events that only the server sees.
+    pub fn audit(&self) -> &AuditLog {
+        &self.audit
+    }
+
+    /// Begins the audit log if `server_audit_logging` was set before the start.
+    ///
+    /// # Errors
+    /// 1004 if its file cannot be opened.
+    pub fn start_audit(&self) -> Result<(), SqlError> {
+        self.audit.start(&self.globals.values())
     }
 
     /// Attaches the instance to its server. Only the first call has an effect.
@@ -100,6 +120,19 @@ impl Instance {
 
     pub(crate) fn database_exists(&self, name: &str) -> bool {
         self.database.databases().iter().any(|(database, _)| database == name)
+    }
+}
+
+/// Passes changes of global variables on to all who go by them.
+struct AllEffects {
+    engine: EngineEffects,
+    audit: Arc<AuditLog>,
+}
+
+impl Effects for AllEffects {
+    fn apply(&self, changed: Variable, after: &mut Values) -> Result<(), SqlError> {
+        self.engine.apply(changed, after)?;
+        self.audit.apply(changed.definition().name, after)
     }
 }
 

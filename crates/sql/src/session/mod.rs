@@ -2,6 +2,7 @@
 //!
 //! The layers above run the session's statements: [`crate::statements`] and [`crate::dispatch`].
 
+mod audit;
 pub(crate) mod bounds;
 pub(crate) mod bulk;
 pub(crate) mod environment;
@@ -34,6 +35,7 @@ use user_variables::UserVariables;
 
 use crate::accounts::access::Access;
 use crate::accounts::{self, Grantee, Hourly};
+use crate::audit::Trail;
 use crate::host::Interrupt;
 use crate::locks::WritingFlag;
 use crate::memory::{Account, Charge};
@@ -96,6 +98,8 @@ pub struct Session {
     pub(crate) access: Access,
     /// `None` for most accounts.
     pub(crate) bounds: Option<Box<bounds::Bounds>>,
+    /// The statement that runs, if the audit log notes it.
+    pub(crate) trail: Option<Box<Trail>>,
 
     // Every statement reads these, and SET and many others change them.
     pub(crate) state: SessionState,
@@ -153,6 +157,8 @@ pub(crate) struct Client {
     pub(crate) encryption: Option<(&'static str, &'static str)>,
     /// The protocol is compressed.
     pub(crate) compressed: bool,
+    /// False for sessions of the server's own.
+    pub(crate) is_audited: bool,
     /// COMMIT RELEASE: the client is sent away. The only field that a statement changes.
     pub(crate) released: bool,
 }
@@ -215,6 +221,7 @@ impl Session {
             multi_statements: false,
             encryption: None,
             compressed: false,
+            is_audited: false,
             released: false,
         };
         let memory = Arc::new(Account::new(instance.memory.clone()));
@@ -224,6 +231,7 @@ impl Session {
             values: RefCell::default(),
             access: Access::everything(user, host),
             bounds: None,
+            trail: None,
             instance,
             client,
             state: SessionState::default(),

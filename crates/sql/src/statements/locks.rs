@@ -1,6 +1,7 @@
 //! LOCK TABLES, UNLOCK TABLES, FLUSH TABLES.
 
 use crate::accounts::Rights;
+use crate::audit::TableUse;
 use crate::locks::Mode;
 use crate::session::locked::{Named, only_read};
 use crate::text::parse::{Word, Words};
@@ -65,6 +66,10 @@ pub(crate) fn lock_tables(
         true => Some(instance.read_lock.write(&session.writing, &session.request())?),
         false => None,
     };
+    for named in &names {
+        let what = if named.mode == Mode::KeepAllOut { TableUse::Write } else { TableUse::Read };
+        session.note_table(what, &named.database, &named.name);
+    }
     session.lock_named_again(&names)?;
     session.done(0, String::new(), sink)
 }

@@ -144,7 +144,7 @@ impl EngineEffects {
 }
 
 impl Effects for EngineEffects {
-    fn apply(&self, changed: Variable, after: &Values) -> Result<(), SqlError> {
+    fn apply(&self, changed: Variable, after: &mut Values) -> Result<(), SqlError> {
         let Some(database) = self.database.upgrade() else { return Ok(()) };
         let name = changed.definition().name;
         if matches!(name, "key_buffer_size" | "max_server_mem_used") {

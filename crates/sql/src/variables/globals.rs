@@ -19,7 +19,7 @@ impl Values {
         &self.0[variable.index()]
     }
 
-    pub(super) fn set(&mut self, variable: Variable, setting: Setting) {
+    pub(crate) fn set(&mut self, variable: Variable, setting: Setting) {
         Arc::make_mut(&mut self.0)[variable.index()] = setting;
     }
 
@@ -70,11 +70,12 @@ impl Values {
 
 /// Makes changes of global variables take effect.
 pub(crate) trait Effects: Send + Sync {
-    /// `after` already contains the new value. On an error the variable keeps its old value.
+    /// `after` already contains the new value, and may be changed further. On an error the variables keep
+    /// their old values.
     ///
     /// # Errors
     /// If the change cannot take effect.
-    fn apply(&self, changed: Variable, after: &Values) -> Result<(), SqlError>;
+    fn apply(&self, changed: Variable, after: &mut Values) -> Result<(), SqlError>;
 }
 
 /// The values of global variables, from which new sessions start.
@@ -166,7 +167,7 @@ impl Globals {
         let mut after = self.values();
         after.set(variable, setting);
         if let Some(effects) = self.effects.get() {
-            effects.apply(variable, &after)?;
+            effects.apply(variable, &mut after)?;
         }
         *self.values.write() = after;
         self.note_read_only();

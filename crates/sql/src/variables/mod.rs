@@ -36,7 +36,7 @@ pub(crate) use passwords::PasswordPolicy;
 pub(crate) use read::unknown;
 pub use session::{Asked, Common, Completes, Live, MemoryLimits, SessionVariables, SqlMode, is_number};
 pub use setting::Setting;
-pub(crate) use table::segments_default;
+pub(crate) use table::{AUDIT_EVENTS, segments_default};
 pub use table::{Named, Variable, all, find, listed};
 
 /// The version in the handshake and in `@@version`. Its leading number is the version of MySQL's surface that

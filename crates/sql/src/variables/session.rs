@@ -342,7 +342,7 @@ impl SessionVariables {
         if value != Assigned::Default {
             let setting = assign::check(definition, name, value, self.common.sql_mode, warnings)?;
             let is_refused = assign::unkept_promise(definition, &setting).is_some()
-                || definition.name == "log_slow_query_file" && !may_be_log(globals, variable, &setting);
+                || LOG_FILES.contains(&definition.name) && !may_be_log(globals, variable, &setting);
             return if is_refused { Err(assign::refused_value(name, value)) } else { Ok(setting) };
         }
         match (asked, definition.scope) {
@@ -518,6 +518,9 @@ pub enum Completes {
     Chain,
     Release,
 }
+
+/// The variables with the path of a log.
+const LOG_FILES: &[&str] = &["log_slow_query_file", "server_audit_file_path"];
 
 /// True if a session may give a variable this file for a log. The present one may be a path that the command
 /// line gave.

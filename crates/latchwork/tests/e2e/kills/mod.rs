@@ -3,6 +3,7 @@
 //!
 //! `LATCHWORK_KILL_ROUNDS=n` sets the number of kills, and `LATCHWORK_SEED=n` what the sessions intend.
 
+mod audit;
 mod bank;
 mod clerks;
 mod ddl;

@@ -62,6 +62,7 @@ impl Session {
         if dependencies.is_empty() {
             return body(self, Reader::newest());
         }
+        self.note_uses(dependencies.iter().map(|used| used.in_mode(Mode::Read)));
         if !self.is_plain_reader() {
             return self.read_locked_tables(dependencies, body);
         }
@@ -138,6 +139,7 @@ impl Session {
         }
         self.locked.check_all(tables.iter().copied())?;
         self.check_not_locked_out()?;
+        self.note_uses(tables.iter().copied());
         let instance = self.instance.clone();
         let _writing = instance.read_lock.write(&self.writing, &self.request())?;
         self.begin_without_autocommit()?;

@@ -1,6 +1,7 @@
 //! CHECK, ANALYZE, OPTIMIZE, REPAIR and CHECKSUM TABLE.
 
 use crate::accounts::Rights;
+use crate::audit::TableUse;
 use crate::locks::Mode;
 use crate::locks::Used;
 use crate::session::transaction::StatementLocks;
@@ -104,6 +105,8 @@ pub(crate) fn maintain_tables(
                 let mode = if operation.changes() { Mode::Define } else { Mode::Read };
                 session.locked.check(Used { table: &table, alias: &name, mode })?;
             }
+            let what = if operation.changes() { TableUse::Write } else { TableUse::Read };
+            session.note_table(what, &database, &name);
             maintain(session, &table, operation)
         });
         let lines = match lines {

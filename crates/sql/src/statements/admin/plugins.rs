@@ -21,6 +21,7 @@ const BUILT_IN: &[(&str, Option<&str>)] = &[
     ("unix_socket", Some("auth_socket")),
     ("ed25519", Some("auth_ed25519")),
     ("parsec", Some("auth_parsec")),
+    ("SERVER_AUDIT", Some("server_audit")),
     ("Latchwork", None),
 ];
 

@@ -9,6 +9,7 @@ use super::database::check_writable;
 use super::index::{add_index, algorithm_and_lock, cannot_drop, check_auto_increment, remove_index};
 use super::table::{check_rename, rename, surroundings, table_error};
 use crate::accounts::Rights;
+use crate::audit::TableUse;
 use crate::definition::column_types::name_or_string;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::parse::{
@@ -289,6 +290,7 @@ pub(super) fn carry_out(
     // Waits for writers of the table and for transactions that have used it. Sessions that come later wait,
     // and then see the changed table.
     let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
+    session.note_table(TableUse::Alter, database, name);
     let in_place = is_in_place(&actions);
     let copied = if in_place {
         change_indexes(session, &table, &actions)?;

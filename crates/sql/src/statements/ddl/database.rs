@@ -1,6 +1,7 @@
 //! CREATE, ALTER and DROP DATABASE.
 
 use crate::accounts::Rights;
+use crate::audit::TableUse;
 use crate::definition::metadata::DatabaseMetadata;
 use crate::definition::parse::database_options;
 use crate::text::parse::Words;
@@ -122,6 +123,7 @@ fn drop_with_tables(session: &mut Session, name: &str) -> Result<u64, DropError>
             Err(error) if error.kind == ErrorKind::UnknownDatabase => return Err(DropError::NoSuchDatabase),
             Err(error) => return Err(DropError::Other(error)),
         };
+        session.note_table(TableUse::Drop, name, &table_name);
         match database.drop_table(name, &table_name) {
             Ok(()) | Err(Error::NoSuchTable) => {}
             Err(error) => return Err(error.into()),

@@ -4,6 +4,7 @@ use super::build::{duplicate_key_name, generated_name, key_parts};
 use super::database::check_writable;
 use super::table::table_error;
 use crate::accounts::Rights;
+use crate::audit::TableUse;
 use crate::definition::parse::{index_options, key_parts as parse_key_parts};
 use crate::definition::{KeyKind, KeySpec};
 use crate::statements::dml::duplicate_entry;
@@ -35,6 +36,7 @@ pub(crate) fn create_index(
     check_writable(session, &database)?;
     let instance = session.instance.clone();
     let (found, _lock) = session.lock_definition(&instance.locks, &database, &table)?;
+    session.note_table(TableUse::Alter, &database, &table);
     let kind = if unique { KeyKind::Unique } else { KeyKind::Plain };
     let key = KeySpec { kind, name: Some(name.clone()), parts, comment };
     match add_index(session, &found, &key) {
@@ -134,6 +136,7 @@ pub(crate) fn drop_index(
     check_writable(session, &database)?;
     let instance = session.instance.clone();
     let (found, _lock) = session.lock_definition(&instance.locks, &database, &table)?;
+    session.note_table(TableUse::Alter, &database, &table);
     if name.eq_ignore_ascii_case("PRIMARY") {
         let actions = vec![super::alter::Action::DropPrimary];
         return super::alter::carry_out(session, &database, &table, actions, sink);

@@ -2,6 +2,7 @@
 
 use super::build::build;
 use super::table::{surroundings, table_error};
+use crate::audit::TableUse;
 use crate::definition::*;
 use crate::spill::{Spool, Spooled, Workspace, append_row, read_row};
 use crate::text::parse::{self, Statement, Words};
@@ -82,6 +83,8 @@ pub(super) fn create_from_select(
     let around = surroundings(session, database)?;
     let auto_increment = spec.options.auto_increment;
     let def = build(name, spec, &around, &mut session.state.warnings)?;
+    session.note_table(TableUse::Create, database, name);
+    session.note_table(TableUse::Write, database, name);
     let table =
         session.instance.database.create_table(def).map_err(|error| table_error(error, database, name))?;
     if let Some(next) = auto_increment.filter(|next| *next > 1) {

@@ -3,6 +3,7 @@
 use super::build::{Surroundings, build};
 use super::database::check_writable;
 use crate::accounts::Rights;
+use crate::audit::TableUse;
 use crate::definition::column_types::collation_named;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::parse::{table_body, table_options};
@@ -158,6 +159,7 @@ fn already(
     if or_replace {
         let instance = session.instance.clone();
         let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
+        session.note_table(TableUse::Drop, database, name);
         return match instance.database.drop_table(database, name) {
             Ok(()) | Err(Error::NoSuchTable) => {
                 session.forget_locked_table(table.id());
@@ -182,6 +184,7 @@ fn create(
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
     let (database, name) = (def.database.clone(), def.name.clone());
+    session.note_table(TableUse::Create, &database, &name);
     match session.instance.database.create_table(def) {
         Ok(table) => {
             if let Some(next) = auto_increment.filter(|next| *next > 1) {
@@ -249,6 +252,7 @@ pub(crate) fn drop_table(
         check_writable(session, &database)?;
         match session.lock_definition(&instance.locks, &database, &name) {
             Ok((table, _lock)) => {
+                session.note_table(TableUse::Drop, &database, &name);
                 instance.database.drop_table(&database, &name)?;
                 session.forget_locked_table(table.id());
             }
@@ -259,6 +263,7 @@ pub(crate) fn drop_table(
             }
             // Closed because it is damaged: nobody uses it, and this is how it goes.
             Err(error) if error.kind == ErrorKind::TableCorrupt => {
+                session.note_table(TableUse::Drop, &database, &name);
                 instance.database.drop_table(&database, &name)?;
             }
             Err(error) => return Err(error),
@@ -289,6 +294,7 @@ pub(crate) fn truncate_table(
     let instance = session.instance.clone();
     {
         let (table, _lock) = session.lock_definition(&instance.locks, &database, &name)?;
+        session.note_table(TableUse::Write, &database, &name);
         instance.database.truncate(&table).map_err(|error| table_error(error, &database, &name))?;
     }
     session.done(0, String::new(), sink)
@@ -343,15 +349,16 @@ pub(super) fn check_rename(
 }
 
 pub(super) fn rename(
-    session: &Session,
+    session: &mut Session,
     from: &(String, String),
     to: &(String, String),
 ) -> Result<(), SqlError> {
     check_writable(session, &from.0)?;
     check_writable(session, &to.0)?;
     crate::names::check_table(&to.1)?;
-    let instance = &session.instance;
+    let instance = session.instance.clone();
     let (_, _lock) = session.lock_definition(&instance.locks, &from.0, &from.1)?;
+    session.note_table(TableUse::Rename, &from.0, &format!("{}|{}.{}", from.1, to.0, to.1));
     instance.database.rename_table((&from.0, &from.1), (&to.0, &to.1)).map_err(|error| match error {
         Error::TableExists => table_exists(&to.1),
         Error::NoSuchDatabase => SqlError::unknown_database(&to.0),

@@ -1,4 +1,5 @@
-//! Passwords in the text of statements. Lists and logs show them as `<secret>`.
+//! Passwords in the text of statements. Lists and logs show them as `*****`, as MariaDB's audit
+//! log does.
 
 use super::comments::{Piece, Pieces};
 use crate::text::mode::LexicalMode;
@@ -7,7 +8,7 @@ use std::ops::Range;
 
 /// The words behind which a password stands.
 const WORDS: [&str; 4] = ["PASSWORD", "OLD_PASSWORD", "MASTER_PASSWORD", "IDENTIFIED"];
-const SECRET: &str = "<secret>";
+const SECRET: &str = "*****";
 
 /// A statement's text for lists and logs: without the passwords of SET PASSWORD, of IDENTIFIED BY and of
 /// PASSWORD('...'), in whatever mode it was read. It may be cut off.
@@ -133,38 +134,38 @@ mod tests {
     #[test]
     fn passwords_are_hidden_and_nothing_else() {
         for (text, shown) in [
-            ("SET PASSWORD = PASSWORD('s3')", "SET PASSWORD = PASSWORD(<secret>)"),
-            ("set password = '*0123'", "set password = <secret>"),
+            ("SET PASSWORD = PASSWORD('s3')", "SET PASSWORD = PASSWORD(*****)"),
+            ("set password = '*0123'", "set password = *****"),
             (
                 "SET PASSWORD FOR 'root'@'localhost' = PASSWORD('s3')",
-                "SET PASSWORD FOR 'root'@'localhost' = PASSWORD(<secret>)",
+                "SET PASSWORD FOR 'root'@'localhost' = PASSWORD(*****)",
             ),
             (
                 "CREATE USER 'a'@'%' IDENTIFIED BY 's3', b IDENTIFIED BY PASSWORD '*12'",
-                "CREATE USER 'a'@'%' IDENTIFIED BY <secret>, b IDENTIFIED BY PASSWORD <secret>",
+                "CREATE USER 'a'@'%' IDENTIFIED BY *****, b IDENTIFIED BY PASSWORD *****",
             ),
             (
                 "ALTER USER a IDENTIFIED VIA ed25519 USING PASSWORD(\"s3\")",
-                "ALTER USER a IDENTIFIED VIA ed25519 USING PASSWORD(<secret>)",
+                "ALTER USER a IDENTIFIED VIA ed25519 USING PASSWORD(*****)",
             ),
             (
                 "GRANT ALL ON *.* TO a /*!40000 IDENTIFIED BY 's3' */",
-                "GRANT ALL ON *.* TO a /*!40000 IDENTIFIED BY <secret> */",
+                "GRANT ALL ON *.* TO a /*!40000 IDENTIFIED BY ***** */",
             ),
-            ("SELECT PASSWORD(CONCAT('s3', 's4')), 'b'", "SELECT PASSWORD(CONCAT(<secret>, <secret>)), 'b'"),
-            ("SELECT PASSWORD (0x733), 5", "SELECT PASSWORD (<secret>), 5"),
-            ("SELECT PASSWORD(X'7333')", "SELECT PASSWORD(X<secret>)"),
-            ("SET PASSWORD = PASSWORD('s3", "SET PASSWORD = PASSWORD(<secret>"),
-            ("SET PASSWORD /* IDENTIFIED BY 's3' */ = 's4'", "SET PASSWORD <secret> = <secret>"),
-            (r"SELECT 'a\', PASSWORD('s3')", r"SELECT 'a\', <secret>"),
-            ("PREPARE s FROM 'SET PASSWORD = PASSWORD(''s3'')'", "PREPARE s FROM <secret>"),
+            ("SELECT PASSWORD(CONCAT('s3', 's4')), 'b'", "SELECT PASSWORD(CONCAT(*****, *****)), 'b'"),
+            ("SELECT PASSWORD (0x733), 5", "SELECT PASSWORD (*****), 5"),
+            ("SELECT PASSWORD(X'7333')", "SELECT PASSWORD(X*****)"),
+            ("SET PASSWORD = PASSWORD('s3", "SET PASSWORD = PASSWORD(*****"),
+            ("SET PASSWORD /* IDENTIFIED BY 's3' */ = 's4'", "SET PASSWORD ***** = *****"),
+            (r"SELECT 'a\', PASSWORD('s3')", r"SELECT 'a\', *****"),
+            ("PREPARE s FROM 'SET PASSWORD = PASSWORD(''s3'')'", "PREPARE s FROM *****"),
             (
                 "CHANGE MASTER TO MASTER_PASSWORD='s3', MASTER_HOST='h'",
-                "CHANGE MASTER TO MASTER_PASSWORD=<secret>, MASTER_HOST='h'",
+                "CHANGE MASTER TO MASTER_PASSWORD=*****, MASTER_HOST='h'",
             ),
             ("SELECT `password` FROM u WHERE a = 'b'", "SELECT `password` FROM u WHERE a = 'b'"),
             ("SELECT 'b' FROM users", "SELECT 'b' FROM users"),
-            ("SET PASSWORD = 's3'; SELECT 'b'", "SET PASSWORD = <secret>; SELECT 'b'"),
+            ("SET PASSWORD = 's3'; SELECT 'b'", "SET PASSWORD = *****; SELECT 'b'"),
             ("INSERT INTO t VALUES ('my password', 'b')", "INSERT INTO t VALUES ('my password', 'b')"),
         ] {
             assert_eq!(without_secrets(text), shown);

@@ -3,6 +3,10 @@
 use super::super::definition::*;
 use super::NO_QUERY_CACHE;
 
+/// The values of `server_audit_events`, in MariaDB's order.
+pub(crate) const AUDIT_EVENTS: &[&str] =
+    &["CONNECT", "QUERY", "TABLE", "QUERY_DDL", "QUERY_DML", "QUERY_DCL", "QUERY_DML_NO_SELECT"];
+
 const NO_BINARY_LOG: &str = "there is no binary log";
 
 pub(super) static DEFINITIONS: &[Definition] = &[
@@ -59,6 +63,19 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     // much as is useful.
     global("row_cache_size", signed(-1, -1, 9223372036854775807)).works(),
     global("secure_auth", boolean(true)),
+    global("server_audit_events", set_of("", AUDIT_EVENTS)).works(),
+    global("server_audit_excl_users", text("")).works(),
+    global("server_audit_file_path", text("server_audit.log")).works(),
+    global("server_audit_file_rotate_now", boolean(false)).works(),
+    global("server_audit_file_rotate_size", unsigned(1000000, 100, 9223372036854775807, 1)).works(),
+    global("server_audit_file_rotations", unsigned(9, 0, 999, 1)).works(),
+    // Our own.
+    global("server_audit_format", one_of("text", &["text", "json"])).works(),
+    global("server_audit_incl_users", text("")).works(),
+    global("server_audit_logging", boolean(false)).works(),
+    global("server_audit_output_type", one_of("file", &["file"])).works(),
+    global("server_audit_query_log_limit", unsigned(1024, 0, 2147483647, 1)).works(),
+    global("server_audit_sync_log_file", boolean(false)).works(),
     global("simple_password_check_digits", unsigned(1, 0, 1000, 1)).works(),
     global("simple_password_check_letters_same_case", unsigned(1, 0, 1000, 1)).works(),
     global("simple_password_check_minimal_length", unsigned(8, 0, 1000, 1)).works(),

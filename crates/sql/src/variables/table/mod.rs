@@ -10,6 +10,8 @@ mod key_cache;
 mod server;
 mod session;
 
+pub(crate) use global::AUDIT_EVENTS;
+
 const NO_QUERY_CACHE: &str = "there is no query cache, statements are planned once instead";
 
 /// The position of a variable in the table: an index into [`all`] and into every list of values.

@@ -254,7 +254,7 @@ fn applicability(_session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
 pub(crate) fn plugin_rows(session: &Session) -> Vec<Vec<Value>> {
     let check = ("simple_password_check", "PASSWORD VALIDATION");
     let checks = session.instance.accounts.checks_passwords();
-    [("mysql_native_password", "AUTHENTICATION"), ("Latchwork", "STORAGE ENGINE")]
+    [("mysql_native_password", "AUTHENTICATION"), ("Latchwork", "STORAGE ENGINE"), ("SERVER_AUDIT", "AUDIT")]
         .into_iter()
         .chain(checks.then_some(check))
         .map(|(name, kind)| {

@@ -95,10 +95,23 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Row_cache_fills", row_tier.fills);
     add("Row_cache_evictions", row_tier.evictions);
     add("Row_cache_invalidations", row_tier.invalidations);
+    rows.extend(audit_rows(session));
     rows.extend(tls_rows(session));
     rows.push(("Compression".into(), (if session.client.compressed { "ON" } else { "OFF" }).into()));
     rows.sort();
     rows
+}
+
+fn audit_rows(session: &Session) -> [(String, String); 4] {
+    let audit = session.instance.audit.figures();
+    let on = if audit.path.is_some() { "ON" } else { "OFF" };
+    [
+        ("Server_audit_active", on.to_owned()),
+        ("Server_audit_current_log", audit.path.map_or_else(String::new, |path| path.display().to_string())),
+        ("Server_audit_last_error", audit.last_error),
+        ("Server_audit_writes_failed", audit.writes_failed.to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
 }
 
 /// What MariaDB shows of TLS, with nought and empty texts where there is none.
