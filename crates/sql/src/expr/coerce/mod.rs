@@ -31,6 +31,15 @@ impl<'a> Coerced<'a> {
         Coerced { value, issue }
     }
 
+    /// What becomes of it in a FLOAT(m, d) or DOUBLE(m, d). `digits` are m and d, and `None` for all others.
+    #[inline]
+    pub(crate) fn in_digits(self, digits: Option<(u8, u8)>) -> Coerced<'a> {
+        match digits {
+            Some((digits, decimals)) => numbers::in_digits(self, digits, decimals),
+            None => self,
+        }
+    }
+
     /// What becomes of `given` in a column, where NO_ZERO_DATE and NO_ZERO_IN_DATE may refuse it.
     pub(crate) fn in_mode(self, given: &ValueRef<'_>, column: &Column, mode: SqlMode) -> Coerced<'a> {
         let is_date = matches!(self.value, ValueRef::Date(_) | ValueRef::DateTime(_));

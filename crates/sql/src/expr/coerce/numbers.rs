@@ -93,6 +93,24 @@ pub(super) fn double<'a>(value: ValueRef<'a>, unsigned: bool) -> Coerced<'a> {
     Coerced::maybe(ValueRef::Double(number), issue)
 }
 
+/// Rounds to so many decimals, and limits to what has so many digits with them. The fraction is rounded by
+/// itself, as MariaDB does: 5.255 becomes 5.25, because its fraction as a double is less than 0.255.
+pub(super) fn in_digits(coerced: Coerced<'_>, digits: u8, decimals: u8) -> Coerced<'_> {
+    let (number, is_double) = match coerced.value {
+        ValueRef::Double(number) => (number, true),
+        ValueRef::Float(number) => (f64::from(number), false),
+        _ => return coerced,
+    };
+    let unit = 10f64.powi(decimals.into());
+    let whole = number.floor();
+    let rounded = whole + ((number - whole) * unit).round_ties_even() / unit;
+    let largest = 10f64.powi(i32::from(digits) - i32::from(decimals)) - 1.0 / unit;
+    let limited = if number.is_finite() { rounded.clamp(-largest, largest) } else { number };
+    let issue = if limited == rounded { coerced.issue } else { Some(CoerceIssue::OutOfRange) };
+    let value = if is_double { ValueRef::Double(limited) } else { ValueRef::Float(limited as f32) };
+    Coerced::maybe(value, issue)
+}
+
 pub(super) fn decimal<'a>(value: ValueRef<'a>, precision: u8, scale: u8, unsigned: bool) -> Coerced<'a> {
     let (number, issue) = match value {
         ValueRef::Text(text) | ValueRef::Binary(text) => {

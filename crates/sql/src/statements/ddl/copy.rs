@@ -76,7 +76,9 @@ pub(super) fn copy_rows(
                 Some(source) if view.is_null(*source) => ValueRef::Null,
                 Some(source) => {
                     let value = view.get(*source);
-                    let coerced = coerce(value, column, &arena).in_mode(&value, column, mode);
+                    let coerced = coerce(value, column, &arena)
+                        .in_digits(metadata.columns[position].float_digits)
+                        .in_mode(&value, column, mode);
                     note_issue(session, &coerced, &new, &column.name, count)?;
                     coerced.value
                 }

@@ -171,7 +171,9 @@ fn fill(
         for (value, position) in given.iter().zip(target) {
             let column = &def.columns[*position];
             let mode = session.variables.common.sql_mode.into();
-            let coerced = crate::expr::coerce(*value, column, &arena).in_mode(value, column, mode);
+            let coerced = crate::expr::coerce(*value, column, &arena)
+                .in_digits(metadata.columns[*position].float_digits)
+                .in_mode(value, column, mode);
             let noted = crate::statements::dml::note_issue(session, &coerced, &def, &column.name, number);
             if let Err(error) = noted {
                 // If one of the rows before this one collides, that error comes first.

@@ -284,7 +284,8 @@ impl<'a> Assigning<'a> {
             if value.is_null() && !described.nullable && strictness.refuses_null && !strictness.ignore {
                 return Err(CoerceIssue::Null.to_error(&described.name, number));
             }
-            let mut coerced = coerce(value, described, context.arena);
+            let digits = target.metadata.columns[*column].float_digits;
+            let mut coerced = coerce(value, described, context.arena).in_digits(digits);
             // What a column has, it may keep.
             let is_itself =
                 matches!(right, Right::Value(compiled) if compiled.as_column() == Some((0, *column)));

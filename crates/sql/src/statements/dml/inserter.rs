@@ -302,12 +302,9 @@ impl Inserter {
             _ => None,
         };
         let value = given.map_or(value, |given| copy_to(given.as_ref(), arena));
-        let value = match (value, self.target.metadata.columns[position].float_digits) {
-            (_, None) => value,
-            (value, Some((_, decimals))) => round(value, decimals),
-        };
+        let digits = self.target.metadata.columns[position].float_digits;
         let mode = session.variables.common.sql_mode.into();
-        let coerced = coerce(value, column, arena).in_mode(&value, column, mode);
+        let coerced = coerce(value, column, arena).in_digits(digits).in_mode(&value, column, mode);
         if coerced.issue.is_some() {
             self.issue(session, &coerced, &column.name)?;
         }
@@ -650,20 +647,5 @@ pub(crate) fn copy_to<'a>(value: ValueRef<'_>, arena: &'a Bump) -> ValueRef<'a> 
         ValueRef::DateTime(value) => ValueRef::DateTime(value),
         ValueRef::Text(bytes) => ValueRef::Text(arena.alloc_slice_copy(bytes)),
         ValueRef::Binary(bytes) => ValueRef::Binary(arena.alloc_slice_copy(bytes)),
-    }
-}
-
-/// Rounds a value to the digits of FLOAT(m, d).
-fn round(value: ValueRef<'_>, decimals: u8) -> ValueRef<'_> {
-    let scale = 10f64.powi(i32::from(decimals));
-    let rounded = |number: f64| {
-        let shifted = number * scale;
-        if shifted.is_finite() { ValueRef::Double(shifted.round() / scale) } else { ValueRef::Double(number) }
-    };
-    match value {
-        ValueRef::Float(number) => rounded(f64::from(number)),
-        ValueRef::Double(number) => rounded(number),
-        ValueRef::Decimal(number) => rounded(number.to_f64()),
-        other => other,
     }
 }
