@@ -27,11 +27,12 @@ covered=(engine wal pagecache transactions)
 # What the end-to-end tests drive the server with, and the browser that opens the lab's reports. The servers' own packages
 # come without a running service.
 packages=(build-essential mariadb-server-core mariadb-client-core mariadb-client libmariadb-dev sysbench python3 python3-pymysql
-    python3-cryptography python3-sqlalchemy python3-prometheus-client libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4 chromium openssl)
+    python3-cryptography python3-sqlalchemy python3-prometheus-client libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4 chromium openssl
+    php-cli php-mysql nodejs node-mysql)
 
 installed() {
     command -v cc >/dev/null && command -v mariadb >/dev/null && command -v mariadb-dump >/dev/null &&
-        command -v mariadb-install-db >/dev/null && command -v mariadb_config >/dev/null && command -v sysbench >/dev/null && command -v chromium >/dev/null && command -v openssl >/dev/null &&
+        command -v mariadb-install-db >/dev/null && command -v mariadb_config >/dev/null && command -v sysbench >/dev/null && command -v chromium >/dev/null && command -v openssl >/dev/null && php -m 2>/dev/null | grep -q mysqli && [ -d /usr/share/nodejs/mysql ] && command -v node >/dev/null &&
         { command -v mariadbd || [ -x /usr/sbin/mariadbd ]; } >/dev/null &&
         [ "$(compgen -G '/usr/lib/*/lib*malloc*.so.[0-9]' | grep -cE 'libmimalloc.so|libjemalloc.so|libtcmalloc_minimal.so')" -ge 3 ] &&
         { python3 -c 'import pymysql, cryptography, sqlalchemy, prometheus_client' || /usr/bin/python3 -c 'import pymysql, cryptography, sqlalchemy, prometheus_client'; } 2>/dev/null

@@ -31,7 +31,7 @@ mod warning;
 
 pub use dispatch::Fields;
 pub use error::{ErrorKind, SqlError};
-pub use result::{Change, ColumnMeta, Completion, FileParts, ResultSink};
+pub use result::{Change, ColumnMeta, ColumnTraits, Completion, FileParts, ResultSink};
 pub use session::{
     BulkParam, Instance, KeptRows, ParameterRows, Prepared, RowKeeper, Session, StatementFigures, with_values,
 };

@@ -28,14 +28,42 @@ pub struct ColumnMeta {
     pub column_type: ColumnType,
     pub collation: Collation,
     pub not_null: bool,
-    pub primary_key: bool,
-    pub unique_key: bool,
-    pub multiple_key: bool,
-    pub auto_increment: bool,
+    pub traits: ColumnTraits,
     /// Digits after the point; 31 for floating point without fixed digits.
     pub decimals: u8,
     /// The widest value, in characters.
     pub display_chars: u32,
+}
+
+/// `decimals` of floating point without fixed digits.
+pub(crate) const DECIMALS_FLOATING: u8 = 31;
+
+impl ColumnMeta {
+    /// How many digits after the point a floating number shows, if that is fixed.
+    pub(crate) fn fixed_digits(&self) -> Option<u8> {
+        let is_floating = matches!(self.column_type, ColumnType::Float { .. } | ColumnType::Double { .. });
+        (is_floating && self.decimals < DECIMALS_FLOATING).then_some(self.decimals)
+    }
+}
+
+/// What clients are told of a table's column beside its type. All are false for an expression.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ColumnTraits {
+    pub primary_key: bool,
+    /// It is a unique key by itself.
+    pub unique_key: bool,
+    /// Another key begins with it.
+    pub multiple_key: bool,
+    /// It is in some key.
+    pub in_key: bool,
+    pub auto_increment: bool,
+    /// Numbers are shown with noughts in front, up to [`ColumnMeta::display_chars`].
+    pub zerofill: bool,
+    /// NOT NULL, and an INSERT has to give a value.
+    pub no_default: bool,
+    /// Its default, or what an UPDATE gives it, is the present time.
+    pub takes_present: bool,
+    pub on_update_now: bool,
 }
 
 /// How a statement ended well.

@@ -8,6 +8,7 @@ mod support;
 
 mod bad_input;
 mod clients;
+mod column_types;
 mod disk_full;
 mod generated;
 mod histories;

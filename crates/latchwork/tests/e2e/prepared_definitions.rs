@@ -155,7 +155,7 @@ fn clients_that_do_not_keep_definitions_get_them_each_time() {
 }
 
 /// Compiles a program of `tests/e2e/c` against MariaDB's client library.
-fn compiled(name: &str, folder: &Path) -> PathBuf {
+pub fn compiled(name: &str, folder: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/c").join(name).with_extension("c");
     let program = folder.join(name);
     let config = text(&Command::new("mariadb_config").args(["--cflags", "--libs"]).output().unwrap().stdout);

@@ -13,11 +13,17 @@ pub(super) struct Cell {
     pub kind: u8,
     /// Digits after the point of a floating-point number. 31 means as many as the number needs.
     pub decimals: u8,
+    /// Numbers have noughts in front up to so many digits.
+    pub zerofill: u8,
 }
 
 impl Cell {
     pub(super) fn of(column: &ColumnMeta) -> Cell {
-        Cell { kind: wire_kind(&column.column_type), decimals: column.decimals }
+        Cell {
+            kind: wire_kind(&column.column_type),
+            decimals: column.decimals,
+            zerofill: if column.traits.zerofill { column.display_chars.min(255) as u8 } else { 0 },
+        }
     }
 }
 
@@ -46,9 +52,11 @@ pub(super) fn wire_kind(column_type: &ColumnType) -> u8 {
 /// The character set that a client wants its results in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ResultCharset {
-    /// utf8mb4, utf8mb3, binary, NULL: texts go out as they are stored.
+    /// utf8mb4, binary, NULL: texts go out as they are stored.
     AsStored,
-    /// One byte for each character. A character that the set does not have becomes `?`.
+    /// Characters of up to three bytes. Here and below, a character that the set does not have becomes `?`.
+    Utf8mb3,
+    /// One byte for each character.
     Latin1,
     Ascii,
 }
@@ -63,6 +71,14 @@ pub(super) fn text(
 ) {
     match *value {
         ValueRef::Null => put::text_null(out),
+        _ if cell.zerofill > 0 => {
+            let mut unfilled = Vec::new();
+            text(&mut unfilled, value, Cell { zerofill: 0, ..cell }, charset, digits);
+            // Behind the byte of its length.
+            let shown = String::from_utf8_lossy(unfilled.get(1..).unwrap_or_default());
+            let width = cell.zerofill.into();
+            put::text_with(out, |out| drop(write!(out, "{shown:0>width$}")));
+        }
         ValueRef::Int(value) => put::text_int(out, value),
         ValueRef::UInt(value) if cell.kind == kind::YEAR => {
             put::text_with(out, |out| drop(write!(out, "{value:04}")));
@@ -97,8 +113,20 @@ fn write_float(value: &ValueRef<'_>, decimals: u8, digits: &mut String) {
 }
 
 fn put_text(out: &mut Vec<u8>, bytes: &[u8], charset: ResultCharset) {
-    if charset == ResultCharset::AsStored || bytes.is_ascii() {
+    // The first byte of a character of four bytes is the only one of this kind.
+    let is_in_utf8mb3 = || bytes.iter().all(|byte| *byte < 0xF0);
+    let stays = match charset {
+        ResultCharset::AsStored => true,
+        ResultCharset::Utf8mb3 => is_in_utf8mb3(),
+        ResultCharset::Latin1 | ResultCharset::Ascii => bytes.is_ascii(),
+    };
+    if stays {
         return put::lenenc_bytes(out, bytes);
+    }
+    if charset == ResultCharset::Utf8mb3 {
+        let letter = |letter: char| if letter.len_utf8() > 3 { '?' } else { letter };
+        let text: String = String::from_utf8_lossy(bytes).chars().map(letter).collect();
+        return put::lenenc_bytes(out, text.as_bytes());
     }
     put::text_with(out, |out| {
         out.extend(String::from_utf8_lossy(bytes).chars().map(|character| match charset {

@@ -10,6 +10,7 @@ use wire::{ColumnDefinition, PacketWriter};
 fn result_charset_id(result: ResultCharset) -> u16 {
     match result {
         ResultCharset::AsStored => charset::UTF8MB4_GENERAL_CI,
+        ResultCharset::Utf8mb3 => charset::UTF8MB3_GENERAL_CI,
         ResultCharset::Latin1 => charset::LATIN1_SWEDISH_CI,
         ResultCharset::Ascii => charset::ASCII_GENERAL_CI,
     }
@@ -37,6 +38,7 @@ fn definition(column: &ColumnMeta, result: ResultCharset) -> ColumnDefinition<'_
     let (charset, bytes_max) = match (is_text, result) {
         (false, _) => (charset::BINARY, 1),
         (true, ResultCharset::AsStored) => (result_charset_id(result), 4),
+        (true, ResultCharset::Utf8mb3) => (result_charset_id(result), 3),
         (true, _) => (result_charset_id(result), 1),
     };
     ColumnDefinition {
@@ -57,15 +59,20 @@ fn flags(column: &ColumnMeta) -> u16 {
     let column_type = &column.column_type;
     let mut flags = 0;
     let mut set = |on: bool, flag: u16| flags |= if on { flag } else { 0 };
+    let traits = &column.traits;
     set(column.not_null, column_flag::NOT_NULL);
-    set(column.primary_key, column_flag::PRIMARY_KEY);
-    set(column.unique_key, column_flag::UNIQUE_KEY);
-    set(column.multiple_key, column_flag::MULTIPLE_KEY);
-    set(column.auto_increment, column_flag::AUTO_INCREMENT);
+    set(traits.primary_key, column_flag::PRIMARY_KEY);
+    set(traits.unique_key, column_flag::UNIQUE_KEY);
+    set(traits.multiple_key, column_flag::MULTIPLE_KEY);
+    set(traits.in_key, column_flag::PART_KEY);
+    set(traits.auto_increment, column_flag::AUTO_INCREMENT);
+    set(traits.no_default, column_flag::NO_DEFAULT_VALUE);
+    set(traits.on_update_now, column_flag::ON_UPDATE_NOW);
     set(matches!(column_type, ColumnType::Text { .. } | ColumnType::Blob { .. }), column_flag::BLOB);
     set(is_unsigned(column_type), column_flag::UNSIGNED);
-    set(matches!(column_type, ColumnType::Year), column_flag::ZEROFILL);
-    set(matches!(column_type, ColumnType::Timestamp { .. }), column_flag::TIMESTAMP);
+    set(traits.zerofill || matches!(column_type, ColumnType::Year), column_flag::ZEROFILL);
+    let is_timestamp = matches!(column_type, ColumnType::Timestamp { .. });
+    set(is_timestamp && traits.takes_present, column_flag::TIMESTAMP);
     // As in MariaDB, where numbers of tables have no collation, and those that are computed have one.
     let binary = match column_type.is_text() {
         true => column.collation.is_bin(),

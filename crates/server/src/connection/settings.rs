@@ -25,6 +25,7 @@ impl Settings {
         let seconds = |name| Duration::from_secs(values.unsigned(name));
         Settings {
             results: match values.text("character_set_results").as_str() {
+                "utf8mb3" => ResultCharset::Utf8mb3,
                 "latin1" => ResultCharset::Latin1,
                 "ascii" => ResultCharset::Ascii,
                 _ => ResultCharset::AsStored,

@@ -102,9 +102,9 @@ fn logins_are_noted_with_their_errors() {
         "root: 0,DISCONNECT,,,0",
     ];
     let mut sorted = (lines.clone(), expected.map(str::to_owned).to_vec());
-    // Which of the last two goes first is open.
-    sorted.0[9..].sort();
-    sorted.1[9..].sort();
+    // A client is told before its connection has ended, and may be back by then.
+    sorted.0.sort();
+    sorted.1.sort();
     assert_eq!(sorted.0, sorted.1, "{lines:?}");
 }
 

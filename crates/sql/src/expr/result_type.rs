@@ -1,5 +1,6 @@
 //! Types of expressions.
 
+use crate::result::DECIMALS_FLOATING;
 use types::{Collation, ColumnType};
 
 /// The type of an expression's values, as result sets describe it.
@@ -17,8 +18,6 @@ pub(crate) struct ResultType {
     pub display_chars: u32,
 }
 
-/// `decimals` of floating point without fixed digits.
-pub(super) const DECIMALS_FLOATING: u8 = 31;
 /// `decimals` of a text that an expression makes.
 const DECIMALS_TEXT: u8 = 39;
 

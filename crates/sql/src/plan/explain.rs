@@ -3,7 +3,7 @@
 use super::access::{Access, Path, PointValues};
 use super::plan::*;
 use crate::text::parse::ExplainForm;
-use crate::{ColumnMeta, Completion, ResultSink, SqlError};
+use crate::{ColumnMeta, ColumnTraits, Completion, ResultSink, SqlError};
 use types::{Collation, ColumnType, Value, ValueRef};
 
 /// Columns of EXPLAIN: name, whether it is a number, width.
@@ -88,10 +88,7 @@ pub(super) fn meta(name: &str, number: bool, chars: u32) -> ColumnMeta {
         },
         collation,
         not_null: name == "id" || name == "select_type" || name == "Extra",
-        primary_key: false,
-        unique_key: false,
-        multiple_key: false,
-        auto_increment: false,
+        traits: ColumnTraits::default(),
         decimals: if number { 0 } else { 31 },
         display_chars: chars,
     }

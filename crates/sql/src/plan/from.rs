@@ -9,14 +9,16 @@ use super::query::Planner;
 use super::scope::{PartColumn, Scope, ScopeColumn, ScopeTable};
 use super::walk::{Parts, TABLES_MAX, conjuncts};
 use crate::accounts::access::TableNeed;
+use crate::definition::metadata::TableMetadata;
+use crate::definition::{ColumnDefault, ColumnExtras};
 use crate::expr::{ColumnRef, Comparison, Compiled, Expr};
-use crate::{ColumnMeta, ErrorKind, SqlError};
+use crate::{ColumnMeta, ColumnTraits, ErrorKind, SqlError};
 use engine::{Table, TableDef};
 use sqlparser::ast;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use types::{Collation, Column};
+use types::{Collation, Column, ColumnType};
 
 /// A FROM with its names resolved.
 #[derive(Debug, Default)]
@@ -360,6 +362,7 @@ pub(crate) fn scope_of(
     columns: &[Column],
     def: Option<&TableDef>,
 ) -> Result<ScopeTable, SqlError> {
+    let extras = def.map(TableMetadata::of).transpose()?.map_or_else(Vec::new, |metadata| metadata.columns);
     let columns = columns
         .iter()
         .enumerate()
@@ -368,8 +371,8 @@ pub(crate) fn scope_of(
             meta.table = name.to_string();
             meta.org_table = name.to_string();
             meta.database = database.to_string();
-            if let Some(def) = def {
-                flags(&mut meta, def, position);
+            if let (Some(def), Some(extras)) = (def, extras.get(position)) {
+                describe(&mut meta, def, position, extras);
             }
             Ok(ScopeColumn {
                 name: column.name.clone(),
@@ -405,15 +408,31 @@ fn meta_of(column: &Column, position: usize) -> Result<ColumnMeta, SqlError> {
     Ok(meta)
 }
 
-fn flags(meta: &mut ColumnMeta, def: &TableDef, position: usize) {
+/// Describes the column of a table further.
+fn describe(meta: &mut ColumnMeta, def: &TableDef, position: usize, extras: &ColumnExtras) {
     let is = |part: &types::KeyPart| part.column == position;
-    meta.primary_key = def.primary.as_ref().is_some_and(|parts| parts.iter().any(is));
-    meta.auto_increment = def.auto_increment == Some(position);
+    let traits = &mut meta.traits;
+    traits.primary_key = def.primary.as_ref().is_some_and(|parts| parts.iter().any(is));
+    traits.in_key = traits.primary_key;
+    traits.auto_increment = def.auto_increment == Some(position);
     for index in &def.indexes {
+        traits.in_key |= index.parts.iter().any(is);
         if index.parts.first().is_some_and(is) {
-            meta.unique_key |= index.unique && index.parts.len() == 1;
-            meta.multiple_key |= !index.unique || index.parts.len() > 1;
+            traits.unique_key |= index.unique && index.parts.len() == 1;
+            traits.multiple_key |= !index.unique || index.parts.len() > 1;
         }
+    }
+    traits.zerofill = extras.zerofill;
+    traits.on_update_now = extras.on_update_now;
+    traits.takes_present = extras.on_update_now || extras.default == ColumnDefault::Now;
+    traits.no_default = meta.not_null && !traits.auto_increment && extras.default == ColumnDefault::Unset;
+    if let Some(width) = extras.display_width
+        && matches!(meta.column_type, ColumnType::Int { .. })
+    {
+        meta.display_chars = width.into();
+    }
+    if let Some((digits, decimals)) = extras.float_digits {
+        (meta.display_chars, meta.decimals) = (digits.into(), decimals);
     }
 }
 
@@ -443,8 +462,7 @@ pub(crate) fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
             let mut meta = meta.clone();
             meta.name.clone_from(&name);
             meta.org_table = alias.to_string();
-            (meta.primary_key, meta.unique_key, meta.multiple_key, meta.auto_increment) =
-                (false, false, false, false);
+            meta.traits = ColumnTraits { zerofill: meta.traits.zerofill, ..ColumnTraits::default() };
             let (column_type, nullable) = (meta.column_type.clone(), !meta.not_null);
             ScopeColumn { name, template, column_type, nullable, meta }
         })

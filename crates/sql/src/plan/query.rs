@@ -10,7 +10,7 @@ use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Compiled, Expr, OuterRef};
 use crate::text::SlotKind;
 use crate::variables::join_methods::JoinMethods;
-use crate::{ColumnMeta, ErrorKind, SqlError};
+use crate::{ColumnMeta, ColumnTraits, ErrorKind, SqlError};
 use engine::Database;
 use sqlparser::ast;
 use std::cell::{Cell, RefCell};
@@ -267,10 +267,7 @@ impl<'a> Planner<'a> {
                     org_table: String::new(),
                     table: String::new(),
                     database: String::new(),
-                    primary_key: false,
-                    unique_key: false,
-                    multiple_key: false,
-                    auto_increment: false,
+                    traits: ColumnTraits::default(),
                     name: meta.name.clone(),
                 }
             })

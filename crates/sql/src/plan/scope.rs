@@ -143,7 +143,7 @@ impl Scope {
             column,
             column_type: found.column_type.clone(),
             nullable: found.nullable || table.nullable,
-            digits: None,
+            digits: found.meta.fixed_digits(),
             name: found.name.clone(),
         })
     }

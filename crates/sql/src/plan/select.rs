@@ -11,7 +11,7 @@ use super::walk::{for_each_column, is_fixed};
 use super::{object_name, walk};
 use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Aggregate, AggregateKind, Compiled, CompiledAggregate, Expr};
-use crate::{ColumnMeta, ErrorKind, SqlError};
+use crate::{ColumnMeta, ColumnTraits, ErrorKind, SqlError};
 use sqlparser::ast;
 use std::sync::Arc;
 use types::{Collation, Column, Value};
@@ -451,10 +451,7 @@ pub(crate) fn meta_of(compiled: &Compiled, name: &str) -> ColumnMeta {
         column_type: result.column_type.clone(),
         collation: result.collation,
         not_null: !result.nullable,
-        primary_key: false,
-        unique_key: false,
-        multiple_key: false,
-        auto_increment: false,
+        traits: ColumnTraits::default(),
         decimals: result.decimals,
         display_chars: result.display_chars,
     }

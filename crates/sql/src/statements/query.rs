@@ -104,6 +104,10 @@ impl Session {
         reader: Reader<'_>,
         locks: Option<RowLocks<'_>>,
     ) -> Result<Done, SqlError> {
+        if self.state.transaction.open {
+            // It may have begun just now.
+            sink.status(self.status_flags(), Vec::new());
+        }
         let environment = SessionEnvironment::new(self);
         let (interrupt, session) = (&*self.interrupt, &*self);
         let runtime = Runtime {

@@ -25,7 +25,7 @@ static void list(const char *table, const char *pattern)
     MYSQL_FIELD *field;
     while ((field = mysql_fetch_field(result)))
         printf("  %s.%s type %d length %lu flags %u decimals %u charset %u default %s\n", field->table, field->name,
-            field->type, field->length, field->flags & ~(NO_DEFAULT_VALUE_FLAG | PART_KEY_FLAG), field->decimals,
+            field->type, field->length, field->flags, field->decimals,
             field->charsetnr, field->def ? field->def : "(none)");
     mysql_free_result(result);
 }

@@ -10,3 +10,25 @@ SELECT CONCAT(MIN(IF(1, c, c))), CONCAT(MIN(c)), MIN(IF(1, c, c)) + 0 FROM float
 SELECT COALESCE(MAX(IF(1, c, c))), COALESCE(MAX(c)) FROM floats;
 CREATE TABLE float_results AS SELECT MIN(IF(1, c, c)) AS m, MIN(c) AS n, MAX(d) AS o FROM floats;
 SELECT * FROM float_results;
+-- FLOAT(m, d): rounded, and limited to m digits, by every statement that stores.
+SET sql_mode = '';
+CREATE TABLE digits (f FLOAT(7,3), d DOUBLE(5,2), u DOUBLE(5,2) UNSIGNED);
+INSERT INTO digits VALUES (99999, 99999, -1);
+INSERT INTO digits VALUES (1.0005, 999.994, 5.005);
+INSERT INTO digits VALUES (-1.0005, 999.995, 5.015);
+INSERT INTO digits VALUES (-99999, -99999.5, 1e300), (5.2555, 5.255, 5.245), (NULL, '12.345', '1.1');
+SELECT * FROM digits;
+UPDATE digits SET f = 2.71828, d = 1.005 WHERE f > 0;
+UPDATE digits SET d = 12345.678;
+SELECT * FROM digits;
+SELECT f, f + 0, -f, f * 2, d / 3, ABS(d) FROM digits;
+CREATE TABLE rounded (x DOUBLE(4,1)) AS SELECT d / 7 AS x FROM digits;
+SELECT * FROM rounded;
+INSERT INTO digits (f, d) SELECT 1.26, 1.265 ON DUPLICATE KEY UPDATE f = 1;
+SELECT f, d FROM digits WHERE d < 2;
+SET sql_mode = DEFAULT;
+INSERT INTO digits VALUES (123456, 1, 1);
+UPDATE digits SET d = 1e6;
+CREATE TABLE filled (a INT(5) ZEROFILL, b BIGINT ZEROFILL, c TINYINT(1), d DECIMAL(6,2) ZEROFILL, e FLOAT(7,2) ZEROFILL);
+INSERT INTO filled VALUES (5, 6, 7, 8.5, 9.25), (123456, 1, 100, 1, 1);
+SELECT a + 0, b * 2, MAX(c), SUM(d) FROM filled GROUP BY a, b;

@@ -2,7 +2,7 @@
 
 use super::filter::Filter;
 use crate::text::parse::Words;
-use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError};
+use crate::{ColumnMeta, ColumnTraits, Completion, ResultSink, Session, SqlError};
 use types::{Collation, ColumnType, Value, ValueRef};
 
 /// A result set in memory.
@@ -67,10 +67,7 @@ impl Listing {
                 column_type: kind.clone(),
                 collation: kind.collation(),
                 not_null: false,
-                primary_key: false,
-                unique_key: false,
-                multiple_key: false,
-                auto_increment: false,
+                traits: ColumnTraits::default(),
                 decimals: 0,
                 display_chars: match kind {
                     ColumnType::Varchar { chars, .. } => *chars,
