@@ -105,10 +105,32 @@ fn write_float(value: &ValueRef<'_>, decimals: u8, digits: &mut String) {
     let fixed = usize::from(decimals);
     match *value {
         ValueRef::Float(value) if decimals < 31 => drop(write!(digits, "{value:.fixed$}")),
-        ValueRef::Double(value) if decimals < 31 => drop(write!(digits, "{value:.fixed$}")),
+        ValueRef::Double(value) if decimals < 31 => write_fixed(value, fixed, digits),
         ValueRef::Float(value) => number::write_f32(value, digits),
         ValueRef::Double(value) => number::write_f64(value, digits),
         _ => {}
+    }
+}
+
+/// So many digits after the point. As in MariaDB, the digits that tell the number from all others are
+/// followed by noughts, and not by those that its binary form has beyond them.
+fn write_fixed(value: f64, fixed: usize, digits: &mut String) {
+    use std::fmt::Write;
+    // Writing into memory does not fail.
+    let _ = write!(digits, "{value}");
+    let behind = digits.find('.').map(|point| digits.len() - point - 1);
+    match behind {
+        Some(behind) if behind > fixed => {
+            digits.clear();
+            let _ = write!(digits, "{value:.fixed$}");
+        }
+        _ if fixed == 0 || !value.is_finite() => {}
+        behind => {
+            if behind.is_none() {
+                digits.push('.');
+            }
+            digits.extend(std::iter::repeat_n('0', fixed - behind.unwrap_or(0)));
+        }
     }
 }
 

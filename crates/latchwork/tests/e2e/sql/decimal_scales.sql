@@ -59,3 +59,16 @@ prepare p from 'update d2 set b = concat(if(id = 2, ?, ?))';
 execute p using 2.25, 3.141593;
 insert into d2 values (9, '', 0);
 drop table d2;
+-- NULL in arithmetic makes a double of it.
+select null + 0 union all select 1.5;
+select null + 0 union all select 12345678901234567890.5;
+select -null union all select 1.5;
+select null % 2 union all select 1.25;
+select null / 2 union all select 1.5;
+select null div 2 union all select 1.5;
+select null & 1 union all select 1.5;
+select abs(null) union all select 1.5;
+select round(null) union all select 1.5;
+select ceiling(null) union all select 1.5;
+select coalesce(null + 0, 1.5), if(0, null + 0, 1.5);
+select null union all select 12345678901234567890.5;

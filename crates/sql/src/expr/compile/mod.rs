@@ -307,7 +307,7 @@ impl Compiler {
         }
         let nullable = typed.nullable();
         let typed = match typed.class {
-            Class::Text | Class::Binary | Class::Double => {
+            Class::Null | Class::Text | Class::Binary | Class::Double => {
                 Typed::double_with(typed.digits_as_double(), nullable)
             }
             Class::Decimal => typed,
@@ -505,14 +505,14 @@ fn comparison_name(op: Comparison) -> &'static str {
     }
 }
 
-/// The class that arithmetic works in.
+/// The class that arithmetic works in. As in MariaDB, NULL is a text here.
 fn numeric_class(typed: &Typed) -> Class {
     match typed.class {
-        Class::Text | Class::Binary | Class::Double => Class::Double,
+        Class::Null | Class::Text | Class::Binary | Class::Double => Class::Double,
         Class::Decimal => Class::Decimal,
         Class::UInt => Class::UInt,
         Class::Time | Class::DateTime if typed.digits().1 > 0 => Class::Decimal,
-        Class::Null | Class::Int | Class::Date | Class::Time | Class::DateTime => Class::Int,
+        Class::Int | Class::Date | Class::Time | Class::DateTime => Class::Int,
     }
 }
 

@@ -20,11 +20,11 @@ functions! {
         arguments: "number",
         arity: 1..=1,
         typing: |t| Ok(match t.types[0].class {
-            Class::Text | Class::Binary | Class::Double => {
+            Class::Null | Class::Text | Class::Binary | Class::Double => {
                 Typed::double_with(t.types[0].digits_as_double(), t.nullable())
             }
             Class::Decimal | Class::UInt => t.types[0].clone(),
-            Class::Null | Class::Int | Class::Date | Class::Time | Class::DateTime => t.int(8),
+            Class::Int | Class::Date | Class::Time | Class::DateTime => t.int(8),
         }),
         evaluate: |a| Ok(match or_null!(a.number(0)?) {
             Number::Int(number) => match number.checked_abs() {
@@ -308,12 +308,10 @@ type Given = std::result::Result<Typed, SqlError>;
 fn whole_type(typing: &mut Typing<'_>) -> Given {
     let (nullable, first) = (typing.nullable(), &typing.types[0]);
     Ok(match first.class {
-        Class::Text | Class::Binary | Class::Double => Typed::double(nullable),
+        Class::Null | Class::Text | Class::Binary | Class::Double => Typed::double(nullable),
         Class::Decimal if first.digits().0 >= 18 => Typed::decimal(first.digits().0 + 1, 0, nullable),
         Class::UInt => Typed::int(8, true, nullable),
-        Class::Decimal | Class::Null | Class::Int | Class::Date | Class::Time | Class::DateTime => {
-            typing.int(8)
-        }
+        Class::Decimal | Class::Int | Class::Date | Class::Time | Class::DateTime => typing.int(8),
     })
 }
 
@@ -342,7 +340,7 @@ fn rounded_type(typing: &mut Typing<'_>) -> Given {
     // A constant number of digits is what the result shows.
     let constant = typing.constant_places(1);
     Ok(match first.class {
-        Class::Text | Class::Binary | Class::Double => match constant {
+        Class::Null | Class::Text | Class::Binary | Class::Double => match constant {
             Some(places) => Typed::double_with(places as u32, nullable),
             None if has_places => Typed::double(nullable),
             None => Typed::double_with(0, nullable),
@@ -358,7 +356,7 @@ fn rounded_type(typing: &mut Typing<'_>) -> Given {
             }
         }
         Class::UInt => Typed::int(8, true, nullable),
-        Class::Null | Class::Int | Class::Date | Class::Time | Class::DateTime => typing.int(8),
+        Class::Int | Class::Date | Class::Time | Class::DateTime => typing.int(8),
     })
 }
 
