@@ -12,6 +12,10 @@ pub enum Change {
     Schema(String),
     /// Anything that another session would not have: variables, prepared statements, the default database.
     State,
+    /// What the transaction has done so far, in eight letters: see [`crate::Session::take_changes`].
+    TransactionState(String),
+    /// The statements that would begin a transaction like the present one, or like the next one.
+    TransactionCharacteristics(String),
 }
 
 /// One column of a result set, as the protocol describes it.

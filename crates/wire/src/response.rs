@@ -26,6 +26,10 @@ pub enum StateChange<'a> {
     Schema(&'a [u8]),
     /// Something that another session would not have.
     State,
+    /// The statements that would begin such a transaction.
+    TransactionCharacteristics(&'a [u8]),
+    /// Eight letters.
+    TransactionState(&'a [u8]),
 }
 
 impl StateChange<'_> {
@@ -45,6 +49,14 @@ impl StateChange<'_> {
             StateChange::State => {
                 data.push(b'1');
                 2
+            }
+            StateChange::TransactionCharacteristics(text) => {
+                put::lenenc_bytes(&mut data, text);
+                4
+            }
+            StateChange::TransactionState(letters) => {
+                put::lenenc_bytes(&mut data, letters);
+                5
             }
         };
         out.push(kind);

@@ -71,6 +71,70 @@ const STATEMENTS: &[&str] = &[
     "DROP DATABASE d",
 ];
 
+/// Transactions, by their letters and by the statements that would begin them again. A query's rows are read,
+/// and its end is not compared: it says whether an index was used.
+const TRANSACTIONS: &[&str] = &[
+    "CREATE DATABASE d",
+    "CREATE TABLE d.t (a INT PRIMARY KEY)",
+    "SET session_track_transaction_info = 'STATE'",
+    "BEGIN",
+    "SELECT 1",
+    "SELECT * FROM d.t",
+    "INSERT INTO d.t VALUES (1)",
+    "COMMIT",
+    "START TRANSACTION READ ONLY",
+    "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+    "START TRANSACTION READ WRITE",
+    "DO (SELECT MAX(a) FROM d.t)",
+    "COMMIT",
+    "SET autocommit = 0",
+    "SELECT 1",
+    "INSERT INTO d.t VALUES (2)",
+    "COMMIT",
+    "INSERT INTO d.t SELECT a + 10 FROM d.t WHERE a < 2",
+    "ROLLBACK",
+    "INSERT INTO d.t VALUES (3)",
+    "SET autocommit = 1",
+    "INSERT INTO d.t VALUES (4)",
+    "LOCK TABLES d.t WRITE",
+    "INSERT INTO d.t VALUES (5)",
+    "UNLOCK TABLES",
+    "BEGIN",
+    "UPDATE d.t SET a = a WHERE a = 5",
+    "SAVEPOINT x",
+    "ROLLBACK TO x",
+    "COMMIT AND CHAIN",
+    "ROLLBACK",
+    "SET session_track_transaction_info = 'CHARACTERISTICS'",
+    "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+    "BEGIN",
+    "SELECT * FROM d.t",
+    "COMMIT",
+    "SET TRANSACTION READ ONLY",
+    "SET TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    "START TRANSACTION",
+    "COMMIT",
+    "START TRANSACTION READ ONLY",
+    "COMMIT AND CHAIN",
+    "ROLLBACK",
+    "START TRANSACTION READ WRITE, WITH CONSISTENT SNAPSHOT",
+    "ROLLBACK",
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    "BEGIN",
+    "ROLLBACK",
+    "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+    "SET TRANSACTION READ WRITE",
+    "BEGIN",
+    "CREATE TABLE d.u (a INT)",
+    "SET session_track_transaction_info = OFF",
+    "BEGIN",
+    "COMMIT",
+    "SET session_track_transaction_info = 1",
+    "SET session_track_transaction_info = DEFAULT",
+    "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    "DROP DATABASE d",
+];
+
 /// MariaDB sets this flag behind DROP DATABASE of the default database, in the second byte of the status.
 const DATABASE_DROPPED: u8 = 1;
 
@@ -100,7 +164,12 @@ fn conversation(socket: &Path, capabilities: u64) -> Vec<(&'static str, Vec<u8>)
     let mut client: Client = Connection::connect(UnixStream::connect(socket).unwrap(), &options).unwrap();
     let mut packets: Vec<_> = STATEMENTS
         .iter()
+        .chain(TRANSACTIONS)
         .map(|statement| {
+            if statement.starts_with("SELECT") {
+                client.query(statement).unwrap();
+                return (*statement, Vec::new());
+            }
             let answer = client.command_raw(com::QUERY, statement.as_bytes());
             let mut packet = answer.unwrap_or_else(|error| error.to_string().into_bytes());
             if *statement == "DROP DATABASE d" {

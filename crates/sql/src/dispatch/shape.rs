@@ -194,7 +194,9 @@ impl Session {
             Plan::Query(plan) => {
                 self.counters.add(Counter::ComSelect, 1);
                 let literal_text = &|slot, alone| literals.text_of(slot, alone);
-                self.answer_query(&Query { plan, slots, literal_text }, scratch, sink)
+                self.answer_query(&Query { plan, slots, literal_text }, scratch, sink)?;
+                self.state.transaction.did.send_rows |= self.state.transaction.open;
+                Ok(())
             }
             Plan::Change(plan) => plan.run(self, slots, sink),
         }

@@ -334,6 +334,7 @@ fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError>
             let next = &mut session.state.transaction.next;
             next.isolation = wanted.isolation.or(next.isolation);
             next.read_only = wanted.read_only.or(next.read_only);
+            session.tracker.note_transaction();
             Ok(())
         }
         Checked::User { name, value } => session.state.user_variables.insert(name, value, &session.memory),

@@ -1,6 +1,6 @@
 //! BEGIN, COMMIT, ROLLBACK, SAVEPOINT, and the clauses of SET TRANSACTION.
 
-use crate::session::transaction::Characteristics;
+use crate::session::transaction::{Beginning, Characteristics};
 use crate::text::parse::Words;
 use crate::variables::Completes;
 use crate::{ErrorKind, ResultSink, Session, SqlError};
@@ -94,7 +94,10 @@ fn start_with(
     session.unlock_tables();
     session.state.transaction.next = next;
     session.begin_transaction(read_only)?;
+    let asked = Characteristics { read_only: read_only.or(next.read_only), ..next };
+    session.state.transaction.begun_with = Some(Beginning { asked, snapshot });
     if snapshot {
+        session.state.transaction.did.read = true;
         session.engine()?.open_snapshot();
         session.note_use();
     }
@@ -142,10 +145,12 @@ fn end(
             Characteristics { isolation: Some(session.isolation()), read_only: Some(session.is_read_only()) }
         }
     };
+    let begun_with = session.state.transaction.begun_with.unwrap_or_default();
     session.end_transaction(keep)?;
     if completion.chain {
         session.state.transaction.next = characteristics;
         session.begin_transaction(None)?;
+        session.state.transaction.begun_with = Some(begun_with);
     }
     session.client.released |= completion.release;
     session.done(0, String::new(), sink)

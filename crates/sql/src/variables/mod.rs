@@ -34,7 +34,9 @@ pub use globals::{Globals, Values};
 pub use networks::Networks;
 pub(crate) use passwords::PasswordPolicy;
 pub(crate) use read::unknown;
-pub use session::{Asked, Common, Completes, Live, MemoryLimits, SessionVariables, SqlMode, is_number};
+pub use session::{
+    Asked, Common, Completes, Live, MemoryLimits, SessionVariables, SqlMode, TransactionInfo, is_number,
+};
 pub use setting::Setting;
 pub(crate) use table::{AUDIT_EVENTS, segments_default};
 pub use table::{Named, Variable, all, find, listed};

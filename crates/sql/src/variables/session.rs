@@ -148,6 +148,8 @@ pub struct Common {
     pub tx_read_only: bool,
     /// `completion_type`.
     pub completion: Completes,
+    /// `session_track_transaction_info`.
+    pub transaction_info: TransactionInfo,
     /// `lock_wait_timeout`, for tables.
     pub lock_wait_seconds: u64,
     /// `innodb_lock_wait_timeout`, for rows.
@@ -497,6 +499,11 @@ fn unpack(values: &Values) -> Common {
             "RELEASE" => Completes::Release,
             _ => Completes::Alone,
         },
+        transaction_info: match values.text("session_track_transaction_info").as_str() {
+            "STATE" => TransactionInfo::State,
+            "CHARACTERISTICS" => TransactionInfo::Characteristics,
+            _ => TransactionInfo::Off,
+        },
         lock_wait_seconds: values.unsigned("lock_wait_timeout"),
         row_lock_wait_seconds: values.unsigned("innodb_lock_wait_timeout"),
         first_committer_wins: values.boolean("innodb_snapshot_isolation"),
@@ -508,6 +515,16 @@ fn unpack(values: &Values) -> Common {
 /// True for the kinds whose value `SELECT @@x` returns as a number.
 pub fn is_number(kind: &Kind) -> bool {
     matches!(kind, Kind::Unsigned { .. } | Kind::Signed { .. } | Kind::Double { .. } | Kind::Boolean { .. })
+}
+
+/// `session_track_transaction_info`: what clients are told of transactions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum TransactionInfo {
+    #[default]
+    Off,
+    State,
+    /// The state, and the characteristics.
+    Characteristics,
 }
 
 /// `completion_type`: what COMMIT and ROLLBACK do in addition.

@@ -31,6 +31,9 @@ pub(crate) struct Transaction {
     pub savepoints: Vec<(String, Savepoint)>,
     /// The characteristics that SET TRANSACTION without a scope asked for, for the next transaction.
     pub next: Characteristics,
+    /// What it was begun with. `None` if no statement has begun it, but the use of a table.
+    pub begun_with: Option<Beginning>,
+    pub did: Did,
     /// The tables that it has used. They are locked until it ends.
     tables: Vec<(TableId, Mode)>,
 }
@@ -40,6 +43,22 @@ pub(crate) struct Transaction {
 pub(crate) struct Characteristics {
     pub isolation: Option<Isolation>,
     pub read_only: Option<bool>,
+}
+
+/// How SET TRANSACTION and START TRANSACTION asked for a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Beginning {
+    pub asked: Characteristics,
+    pub snapshot: bool,
+}
+
+/// What the statements of a transaction have done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Did {
+    pub read: bool,
+    /// Changed rows, or locked them.
+    pub write: bool,
+    pub send_rows: bool,
 }
 
 impl Session {
@@ -88,6 +107,7 @@ impl Session {
         transaction.read_only = read_only;
         transaction.wrote = false;
         transaction.next = Characteristics::default();
+        self.tracker.note_transaction();
         self.interrupt.note_characteristics(isolation, read_only);
         Ok(())
     }
@@ -140,6 +160,9 @@ impl Session {
         transaction.read_only = false;
         transaction.savepoints.clear();
         transaction.used = false;
+        transaction.begun_with = None;
+        transaction.did = Did::default();
+        self.tracker.note_transaction();
         for (table, mode) in transaction.tables.drain(..) {
             self.instance.locks.unlock(table, mode, self.client.id);
         }

@@ -105,6 +105,7 @@ impl Session {
         for dependency in dependencies {
             self.use_table(dependency.in_mode(Mode::Read), &mut locks)?;
         }
+        self.state.transaction.did.read |= self.state.transaction.open;
         if !dependencies.iter().all(Dependency::is_current) {
             return Err(SqlError::definition_changed());
         }
@@ -146,6 +147,11 @@ impl Session {
         let mut locks = StatementLocks::new(&instance.locks, self.client.id);
         for used in tables {
             self.use_table(*used, &mut locks)?;
+        }
+        if self.state.transaction.open {
+            let did = &mut self.state.transaction.did;
+            did.read |= tables.iter().any(|used| used.mode == Mode::Read);
+            did.write |= tables.iter().any(|used| used.mode != Mode::Read);
         }
         if !is_current() {
             return Err(SqlError::definition_changed());

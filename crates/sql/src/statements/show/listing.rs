@@ -81,6 +81,7 @@ impl Listing {
             sink.row(&row)?;
         }
         session.state.found_rows = self.rows.len() as u64;
+        session.state.transaction.did.send_rows |= session.state.transaction.open;
         sink.end(&Completion { warnings: session.state.warnings.count_u16(), ..Completion::default() })
     }
 }

@@ -99,7 +99,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         text("autocommit,character_set_client,character_set_connection,character_set_results,time_zone"),
     )
     .works(),
-    both("session_track_transaction_info", one_of("OFF", &["OFF", "STATE", "CHARACTERISTICS"])),
+    both("session_track_transaction_info", one_of("OFF", &["OFF", "STATE", "CHARACTERISTICS"])).works(),
     both("sort_buffer_size", unsigned(2097152, 1024, 18446744073709551615, 1)).works(),
     both("sql_auto_is_null", boolean(false)).works(),
     both("sql_big_selects", boolean(true)),
