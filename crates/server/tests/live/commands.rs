@@ -275,3 +275,23 @@ fn a_text_of_comments_is_done_and_one_of_nothing_is_an_error() {
         assert_eq!(client.query(text).unwrap_err().code(), Some(1065), "{text:?}");
     }
 }
+
+#[test]
+fn a_parameter_of_whole_seconds_has_no_digits_behind_them() {
+    let live = Live::start(&[]);
+    let mut client = live.connect();
+    let moment = |microsecond| {
+        let date = wire::value::DateTime { year: 1990, month: 8, day: 8, ..wire::value::DateTime::default() };
+        WireValue::DateTime(wire::value::DateTime { microsecond, ..date })
+    };
+    client.query("SET time_zone = '+00:00'").unwrap();
+    let prepared = client.prepare("SELECT UNIX_TIMESTAMP(?), ? + 0").unwrap();
+    for (microsecond, shown) in [
+        (0, ["650073600", "19900808000000"]),
+        (4, ["650073600.000004", "19900808000000.000004"]),
+        (0, ["650073600", "19900808000000"]),
+    ] {
+        let result = client.execute(prepared.id, &[moment(microsecond), moment(microsecond)]).unwrap();
+        assert_eq!(result.to_text(), [shown]);
+    }
+}

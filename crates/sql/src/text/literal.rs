@@ -120,7 +120,7 @@ pub(crate) enum SlotKind {
     DateTime,
     /// A FLOAT of a subquery's column.
     FloatOf,
-    /// From a subquery's column that has so many digits of seconds.
+    /// From a subquery's column, or a parameter, that has so many digits of seconds.
     TimeOf(u8),
     DateTimeOf(u8),
     /// A list of values of several kinds.
@@ -136,7 +136,10 @@ impl SlotKind {
             ValueRef::Float(_) | ValueRef::Double(_) => SlotKind::Double,
             ValueRef::Decimal(_) => SlotKind::Decimal { scale: None },
             ValueRef::Date(_) => SlotKind::Date,
+            // As in MariaDB, a parameter has either no digits of seconds or six.
+            ValueRef::Time(time) if time.fsp == 0 => SlotKind::TimeOf(0),
             ValueRef::Time(_) => SlotKind::Time,
+            ValueRef::DateTime(moment) if moment.fsp == 0 => SlotKind::DateTimeOf(0),
             ValueRef::DateTime(_) => SlotKind::DateTime,
             ValueRef::Text(_) => SlotKind::Text,
             ValueRef::Binary(_) => SlotKind::Binary,

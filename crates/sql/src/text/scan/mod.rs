@@ -119,7 +119,9 @@ impl Scan {
             Some(b'b') => SlotKind::Binary,
             Some(b'D') => SlotKind::Date,
             Some(b'T') => SlotKind::Time,
+            Some(b'h') => SlotKind::TimeOf(0),
             Some(b'M') => SlotKind::DateTime,
+            Some(b'm') => SlotKind::DateTimeOf(0),
             Some(b'x') => SlotKind::Mixed,
             _ => SlotKind::Null,
         }
@@ -176,7 +178,9 @@ fn kind_byte(kind: Option<SlotKind>) -> u8 {
         Some(SlotKind::Text | SlotKind::TextOf(_)) => b't',
         Some(SlotKind::Binary) => b'b',
         Some(SlotKind::Date) => b'D',
+        Some(SlotKind::TimeOf(0)) => b'h',
         Some(SlotKind::Time | SlotKind::TimeOf(_)) => b'T',
+        Some(SlotKind::DateTimeOf(0)) => b'm',
         Some(SlotKind::DateTime | SlotKind::DateTimeOf(_)) => b'M',
         Some(SlotKind::Mixed) => b'x',
     }
