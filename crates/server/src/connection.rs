@@ -1,5 +1,6 @@
 //! One connection: its thread, from the greeting to the end.
 
+mod attributes;
 mod authenticate;
 mod bulk;
 mod cells;

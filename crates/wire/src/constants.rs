@@ -29,6 +29,8 @@ pub mod capability {
     pub const SESSION_TRACK: u64 = 1 << 23;
     /// There are no EOF packets: result sets end with an OK packet whose first byte is 0xfe.
     pub const DEPRECATE_EOF: u64 = 1 << 24;
+    /// Statements come with named values. MySQL 8 has it and MariaDB does not.
+    pub const QUERY_ATTRIBUTES: u64 = 1 << 27;
     /// COM_STMT_BULK_EXECUTE: a statement runs with many rows of parameters.
     pub const STMT_BULK_OPERATIONS: u64 = 1 << 34;
     /// The first packet of a result set says whether column definitions follow. They may be left out for a
@@ -55,6 +57,7 @@ pub mod capability {
         | CAN_HANDLE_EXPIRED_PASSWORDS
         | SESSION_TRACK
         | DEPRECATE_EOF
+        | QUERY_ATTRIBUTES
         | STMT_BULK_OPERATIONS
         | CACHE_METADATA;
 

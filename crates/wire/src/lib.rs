@@ -18,6 +18,7 @@
 //! No reader panics: malformed bytes are an [`error::Malformed`].
 //! Source of the formats: "Client/Server Protocol" in MariaDB's and MySQL's public documentation.
 
+pub mod attributes;
 pub mod auth;
 pub mod client;
 pub mod column;

@@ -169,8 +169,13 @@ pub fn read_types<'a>(
     let mut cursor = Cursor::new(encoded);
     let new = cursor.bytes(count * 2, "types of parameters")?;
     types.clear();
-    types.extend(new.chunks_exact(2).map(|pair| WireType { kind: pair[0], unsigned: pair[1] & 0x80 != 0 }));
+    types.extend(new.chunks_exact(2).map(|pair| wire_type(u16::from_le_bytes([pair[0], pair[1]]))));
     Ok(cursor.rest())
+}
+
+/// A type as packets carry it: its number, and in the highest bit whether it has no sign.
+pub(crate) fn wire_type(encoded: u16) -> WireType {
+    WireType { kind: encoded as u8, unsigned: encoded & 0x8000 != 0 }
 }
 
 /// Appends parameters with their types, each as its [`WireValue::wire_type`].

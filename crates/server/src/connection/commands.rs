@@ -1,5 +1,6 @@
 //! Commands and their answers.
 
+use super::attributes;
 use super::authenticate::{self, Claim};
 use super::client_file::FileLimits;
 use super::settings::Settings;
@@ -77,10 +78,13 @@ impl<'s> Connection<'s> {
         let Connection { shared, channel, runner, .. } = self;
         let Channel { reader, output, .. } = channel;
         let after = match Command::parse(reader.payload(packet)).map_err(malformed)? {
-            Command::Query(text) => runner.query(shared, output, text)?,
+            Command::Query(contents) => {
+                let (given, text) = attributes::of_query(output.capabilities, contents)?;
+                runner.session.set_query_attributes(given);
+                runner.query(shared, output, text)?
+            }
             Command::StmtExecute { statement, flags, params } => {
-                let opens_cursor = flags & CURSOR_READ_ONLY != 0;
-                runner.execute(shared, output, statement, opens_cursor, params)?
+                runner.execute(shared, output, statement, flags, params)?
             }
             Command::StmtBulkExecute { statement, flags, params } => {
                 runner.execute_bulk(shared, output, statement, flags, params)?
@@ -203,13 +207,13 @@ impl Runner {
         Ok(if may_have_changed { After::MayHaveChanged } else { After::Unchanged })
     }
 
-    /// COM_STMT_EXECUTE; `encoded` has the parameters.
+    /// COM_STMT_EXECUTE; `encoded` has the parameters, and perhaps attributes.
     fn execute(
         &mut self,
         shared: &Shared,
         output: &mut Output,
         id: u32,
-        opens_cursor: bool,
+        flags: u8,
         encoded: &[u8],
     ) -> Result<After, End> {
         let Runner { session, interrupt, statements, scratch, settings } = self;
@@ -228,12 +232,14 @@ impl Runner {
             write_error(writer, &error);
             return Ok(After::Unchanged);
         }
+        let (given, encoded) = attributes::of_execution(*capabilities, encoded, flags, statement)?;
+        session.set_query_attributes(given);
         let long_data = &statement.long_data;
         // Texts in UTF-8. There are none unless the client sends others.
         let mut texts = Vec::new();
         let mut values = scratch.take_params();
         params::read(
-            encoded,
+            &encoded,
             statement.params,
             &mut statement.types,
             |param| long_data.get(param),
@@ -257,7 +263,7 @@ impl Runner {
         // What an earlier execution left to be fetched is gone.
         statement.cursor = None;
         let form = form(*capabilities, session, settings, Encoding::Binary);
-        let cursor = opens_cursor.then(|| session.keep_rows());
+        let cursor = (flags & CURSOR_READ_ONLY != 0).then(|| session.keep_rows());
         let mut sink = WireSink::new(writer, entry, interrupt, scratch, changes, form)
             .of_prepared(&mut statement.kept)
             .with_cursor(cursor);

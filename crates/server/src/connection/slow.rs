@@ -1,8 +1,7 @@
 //! Which statements go to the slow query log.
 
-use super::{Connection, cells};
+use super::{Connection, attributes, cells};
 use crate::slow_log::SlowStatement;
-use std::borrow::Cow;
 use std::time::SystemTime;
 use wire::frame::Packet;
 use wire::{Command, params};
@@ -48,17 +47,20 @@ impl Connection<'_> {
     /// The text of the statement in a packet. A prepared statement is shown with its values, except those
     /// that were sent ahead as long data.
     fn statement_text(&self, packet: &Packet) -> Vec<u8> {
+        let capabilities = self.channel.output.capabilities;
         match Command::parse(self.channel.reader.payload(packet)) {
-            Ok(Command::Query(text)) => match self.runner.settings.statement(text) {
-                Cow::Borrowed(text) => text.to_vec(),
-                Cow::Owned(text) => text,
-            },
-            Ok(Command::StmtExecute { statement, params: encoded, .. }) => {
+            Ok(Command::Query(contents)) => {
+                let (_, text) = attributes::of_query(capabilities, contents).unwrap_or_default();
+                self.runner.settings.statement(text).into_owned()
+            }
+            Ok(Command::StmtExecute { statement, flags, params: encoded }) => {
                 let Some(statement) = self.runner.statements.find(statement) else { return Vec::new() };
+                let (_, encoded) =
+                    attributes::of_execution(capabilities, encoded, flags, statement).unwrap_or_default();
                 let mut values = Vec::new();
                 let mut types = statement.types.clone();
                 let read = params::read(
-                    encoded,
+                    &encoded,
                     statement.params,
                     &mut types,
                     |_| None,

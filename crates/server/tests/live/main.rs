@@ -18,6 +18,7 @@ mod methods;
 mod packets;
 mod password_checks;
 mod proxies;
+mod query_attributes;
 mod row_locks;
 mod session_tracking;
 mod sessions;

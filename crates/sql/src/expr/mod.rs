@@ -445,6 +445,11 @@ pub(crate) trait Environment {
     ) -> Result<Value, SqlError>;
     fn user_variable(&self, name: &str) -> Value;
     fn set_user_variable(&self, name: &str, value: Value);
+    /// What the client has sent beside the statement under this name.
+    fn query_attribute(&self, name: &str) -> Option<&Value> {
+        let _ = name;
+        None
+    }
     fn database(&self) -> Option<&str>;
     /// `user@host`.
     fn user(&self) -> &str;

@@ -123,6 +123,11 @@ impl Environment for SessionEnvironment<'_> {
         }
     }
 
+    fn query_attribute(&self, name: &str) -> Option<&Value> {
+        let attributes = &self.session.state.query_attributes;
+        attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
     fn set_user_variable(&self, name: &str, value: Value) {
         let bytes = value.as_ref().as_bytes().map_or(0, <[u8]>::len);
         self.left.assigned_bytes.set(self.left.assigned_bytes.get() + bytes);

@@ -53,6 +53,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use types::Value;
 
 /// How often a statement is retried because ALTER TABLE came between its planning and its first change.
 pub(crate) const DEFINITION_RETRIES: usize = 10;
@@ -197,6 +198,8 @@ pub(crate) struct SessionState {
     pub(crate) found_rows: u64,
     /// The values of `@name`.
     pub(crate) user_variables: UserVariables,
+    /// What the client has sent beside the present statement.
+    pub(crate) query_attributes: Vec<(String, Value)>,
 }
 
 impl Session {
@@ -301,6 +304,11 @@ impl Session {
     /// Notes how the connection is encrypted, for SHOW STATUS.
     pub fn set_encryption(&mut self, version: &'static str, cipher: &'static str) {
         self.client.encryption = Some((version, cipher));
+    }
+
+    /// Sets the named values that come with the next statement, for MYSQL_QUERY_ATTRIBUTE_STRING().
+    pub fn set_query_attributes(&mut self, attributes: Vec<(String, Value)>) {
+        self.state.query_attributes = attributes;
     }
 
     /// Notes that the protocol is compressed, for SHOW STATUS.

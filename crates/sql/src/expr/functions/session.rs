@@ -68,6 +68,24 @@ functions! {
         evaluate: |a| Ok(ValueRef::UInt(a.context.environment.connection_id())),
         help: "Gives the number of the connection, which SHOW PROCESSLIST lists and KILL takes.",
     }
+    MYSQL_QUERY_ATTRIBUTE_STRING {
+        name: "mysql_query_attribute_string",
+        arguments: "name",
+        arity: 1..=1,
+        typing: |t| Ok(t.system(65_535, true)),
+        evaluate: |a| {
+            let name = or_null!(a.text(0)?);
+            let name = String::from_utf8_lossy(name);
+            let value = or_null!(a.context.environment.query_attribute(&name));
+            let mut text = String::new();
+            match value {
+                Value::Null => return Ok(ValueRef::Null),
+                value => crate::text::push_text(value.as_ref(), &mut text),
+            }
+            Ok(new_text(&text, a.context))
+        },
+        help: "Gives the query attribute of this name that the client has sent with the statement, or NULL.",
+    }
     LAST_INSERT_ID {
         name: "last_insert_id",
         arguments: "[number]",
