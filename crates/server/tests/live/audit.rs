@@ -187,7 +187,10 @@ fn a_file_that_cannot_be_made_is_an_error_and_the_log_goes_on() {
     root.query(&format!("SET GLOBAL server_audit_file_path = '{}'", other.display())).unwrap();
     assert_eq!(status(&mut root)[1], other.to_str().unwrap());
     root.query("SET GLOBAL server_audit_logging = OFF").unwrap();
-    assert_eq!(status(&mut root)[..2], ["OFF", ""]);
+    assert_eq!(status(&mut root)[..2], ["OFF", other.to_str().unwrap()]);
+    // Whoever switches it off is noted, and nothing behind that.
+    let last = fs::read_to_string(&other).unwrap().lines().last().unwrap().to_owned();
+    assert!(last.ends_with("'SET GLOBAL server_audit_logging = OFF',0"), "{last}");
     drop(root);
     assert!(live.stop());
 

@@ -151,7 +151,7 @@ impl AuditLog {
     }
 
     pub(crate) fn figures(&self) -> AuditFigures {
-        self.file.figures()
+        AuditFigures { is_on: self.is_on(), ..self.file.figures() }
     }
 
     /// Takes up the change of a variable.
@@ -192,10 +192,9 @@ impl AuditLog {
                 let text = format!("Can't create file '{}' of the audit log: {error}", path.display());
                 SqlError::new(ErrorKind::CannotCreateFile, text)
             })?;
-        } else {
-            self.file.close();
         }
-        // ORDER: see `is_on`. An event without a file is left out.
+        // ORDER: see `is_on`. The file stays open: the statement that switches the log off is its last line, and
+        // others may be under way.
         self.is_on.store(is_on, Ordering::Relaxed);
         Ok(())
     }

@@ -104,7 +104,7 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
 
 fn audit_rows(session: &Session) -> [(String, String); 4] {
     let audit = session.instance.audit.figures();
-    let on = if audit.path.is_some() { "ON" } else { "OFF" };
+    let on = if audit.is_on { "ON" } else { "OFF" };
     [
         ("Server_audit_active", on.to_owned()),
         ("Server_audit_current_log", audit.path.map_or_else(String::new, |path| path.display().to_string())),
