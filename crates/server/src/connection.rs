@@ -27,6 +27,7 @@ use statements::Statements;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
+use wire::auth::Scramble;
 use wire::frame::Packet;
 use wire::{FrameError, PacketReader, PacketWriter, response};
 
@@ -82,6 +83,8 @@ pub(crate) struct Channel {
     read_timeout: Duration,
     /// When the handshake must be over. `None` after it.
     deadline: Option<Instant>,
+    /// What the client mixes into its password, as the greeting told.
+    scramble: Scramble,
     /// A person types at the other end: `interactive_timeout` holds.
     interactive: bool,
     /// Among the connections of its account, once it has one.
@@ -154,6 +157,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
         idle_timeout: Duration::from_secs(10),
         read_timeout: Duration::from_secs(30),
         deadline: None,
+        scramble: Scramble::default(),
         interactive: false,
         place: None,
     };

@@ -332,3 +332,11 @@ fn require_lets_in_the_certificates_and_ciphers_that_mariadb_lets_in() {
     // Every account but the three that no certificate fits has let in somebody.
     assert!(fates.contains("1045") && fates.len() == 11, "{fates:?}");
 }
+
+#[test]
+fn users_are_changed_as_on_mariadb() {
+    let seen = crate::prepared_definitions::seen_through_the_client_library("change_user");
+    let Some([judged, seen]) = seen else { return };
+    assert_eq!(seen, judged);
+    assert!(seen.starts_with("ann: 0 ann@% d\n"), "{seen}");
+}

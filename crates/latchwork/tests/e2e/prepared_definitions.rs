@@ -170,7 +170,7 @@ pub fn compiled(name: &str, folder: &Path) -> PathBuf {
 }
 
 /// What a program of `tests/e2e/c` prints on MariaDB and on Latchwork. `None` where it cannot be built.
-fn seen_through_the_client_library(program: &str) -> Option<[String; 2]> {
+pub fn seen_through_the_client_library(program: &str) -> Option<[String; 2]> {
     if !have(mariadb::PROGRAMS) || !have(&["cc", "mariadb_config"]) {
         return None;
     }

@@ -48,6 +48,7 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
         .stream
         .set_write_timeout(Duration::from_secs(values.unsigned("net_write_timeout")))?;
     let scramble = new_scramble()?;
+    channel.scramble = scramble;
     let tls = if shared.tls.is_some() { capability::SSL } else { 0 };
     let capabilities = capability::SERVER | tls;
     let greeting = Greeting {
@@ -78,11 +79,7 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
     let claim = Claim {
         user: text(response.user),
         answer: response.auth_answer.to_vec(),
-        // Clients that name no method have the oldest one.
-        plugin: match response.auth_plugin {
-            b"" => auth_plugin::NATIVE_PASSWORD.as_bytes().to_vec(),
-            named => named.to_vec(),
-        },
+        plugin: method_of(response.auth_plugin),
         database: response.database.map(text),
         charset: response.charset.into(),
     };
@@ -161,23 +158,27 @@ fn prove(shared: &Shared, channel: &Channel, admitted: &Admitted, scramble: &Scr
 }
 
 impl Claim {
-    /// The claim of COM_CHANGE_USER. The scramble of the greeting is not kept, so the client is asked for a
-    /// new answer, unless it has no password to answer with.
+    /// The claim of COM_CHANGE_USER. Its answer is made of the scramble of the greeting.
     pub(super) fn of_change(request: ChangeUser<'_>) -> Claim {
-        let asks_again = !request.auth_answer.is_empty();
         Claim {
             user: text(request.user),
             answer: request.auth_answer.to_vec(),
-            plugin: if asks_again { Vec::new() } else { auth_plugin::NATIVE_PASSWORD.as_bytes().to_vec() },
+            plugin: method_of(request.auth_plugin),
             database: Some(text(request.database)).filter(|name| !name.is_empty()),
             charset: request.charset.unwrap_or(0),
         }
     }
 }
 
+/// The method that a client says it has. Clients that name none have the oldest one.
+fn method_of(named: &[u8]) -> Vec<u8> {
+    if named.is_empty() { auth_plugin::NATIVE_PASSWORD.as_bytes().to_vec() } else { named.to_vec() }
+}
+
 /// COM_CHANGE_USER: a new session for another account.
 pub(super) fn change_user(shared: &Shared, channel: &mut Channel, claim: &Claim) -> Result<Session, End> {
-    let scramble = new_scramble()?;
+    // MariaDB's client library goes on with the scramble of the greeting, whatever it is sent.
+    let scramble = channel.scramble;
     let result = authenticate(shared, channel, &scramble, claim)
         .and_then(|admitted| enter_database(channel, admitted, claim));
     note_login(shared, channel, claim, &result, |error| ConnectionEvent::ChangeUser(error.unwrap_or(0)));
