@@ -54,6 +54,9 @@ pub(crate) enum End {
     Refused(SqlError),
     /// The server ends it although the client did nothing wrong. An error goes to the client first.
     Closed(SqlError),
+    /// KILL. A statement that ran has been answered with 1927; a client that is idle is told nothing, as in
+    /// MariaDB: some libraries connect again if the connection is gone, and not if they find an error.
+    Killed,
 }
 
 impl From<io::Error> for End {
@@ -172,7 +175,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
                     shared.log.refusal(&format!("connection {id} from {from} was refused: {error}"));
                 }
                 // Programs that check whether a server is there connect and close.
-                End::Quit | End::Gone(_) => {}
+                End::Quit | End::Gone(_) | End::Killed => {}
             }
             channel.take_leave(&end);
             return;
@@ -194,7 +197,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
             shared.log.warning(&format!("connection {id} was closed: {error}"));
         }
         // As in MariaDB, clients that were killed or were silent for too long count as aborted.
-        End::Closed(_) => shared.counters.add(ConnectionCount::AbortedClients, 1),
+        End::Closed(_) | End::Killed => shared.counters.add(ConnectionCount::AbortedClients, 1),
     }
     connection.channel.take_leave(&end);
 }
@@ -409,7 +412,7 @@ impl Connection<'_> {
         if self.shared.is_stopping() {
             End::Closed(SqlError::new(ErrorKind::ServerShutdown, "Server shutdown in progress"))
         } else if self.runner.session.interrupt().connection_is_killed() {
-            End::Closed(SqlError::new(ErrorKind::ConnectionKilled, "Connection was killed"))
+            End::Killed
         } else {
             end
         }

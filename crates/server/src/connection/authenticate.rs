@@ -116,7 +116,7 @@ fn note_login(
         Ok(session) => (session.database().map(|name| &**name), None),
         Err(End::Refused(error) | End::Closed(error)) => (None, Some(error.code())),
         // The client went away.
-        Err(End::Quit | End::Gone(_)) => (None, Some(ErrorKind::NetworkReadFailed.code())),
+        Err(End::Quit | End::Gone(_) | End::Killed) => (None, Some(ErrorKind::NetworkReadFailed.code())),
     };
     channel.output.entry.note_event(audit, &claim.user, database, event(code));
 }
