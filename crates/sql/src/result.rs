@@ -116,6 +116,10 @@ pub trait ResultSink {
         let _ = name;
         Ok(None)
     }
+    /// Called before each statement of a text of several: whether another one follows it.
+    fn more_follow(&mut self, more: bool) {
+        let _ = more;
+    }
     /// Called behind each statement of a text: the session's flags, as answers carry them, and what has
     /// changed in the session.
     fn status(&mut self, flags: u16, changes: Vec<Change>) {

@@ -80,6 +80,8 @@ pub(super) struct WireSink<'c> {
     cursor: Option<Cursor>,
     opens_cursor: bool,
     in_rows: bool,
+    /// Another statement follows in the text.
+    more: bool,
     /// The end of a result. It is written when it is known whether another result follows.
     ended: Option<Ended>,
     /// The error by which the connection failed.
@@ -123,6 +125,7 @@ impl<'c> WireSink<'c> {
             cursor: None,
             opens_cursor: false,
             in_rows: false,
+            more: false,
             ended: None,
             failed: None,
             had_other_than_rows: false,
@@ -258,7 +261,9 @@ impl ResultSink for WireSink<'_> {
         }
         self.write_columns(columns);
         if !self.form.deprecate_eof {
-            response::eof(self.writer, self.form.status, 0);
+            // Libraries that read the rows one by one believe this packet, and not the one behind the rows.
+            let more = if self.more { status::MORE_RESULTS } else { 0 };
+            response::eof(self.writer, self.form.status | more, 0);
         }
         Ok(())
     }
@@ -323,6 +328,10 @@ impl ResultSink for WireSink<'_> {
         response::file_request(self.writer, name);
         self.flush()?;
         Ok(Some(Box::new(ClientFile::new(self, limits))))
+    }
+
+    fn more_follow(&mut self, more: bool) {
+        self.more = more;
     }
 
     fn status(&mut self, flags: u16, changes: Vec<Change>) {

@@ -295,3 +295,21 @@ fn a_parameter_of_whole_seconds_has_no_digits_behind_them() {
         assert_eq!(result.to_text(), [shown]);
     }
 }
+
+#[test]
+fn the_end_of_the_columns_says_whether_another_result_follows() {
+    let live = Live::start(&[]);
+    let defaults = ConnectOptions::default();
+    let capabilities = defaults.capabilities & !capability::DEPRECATE_EOF | capability::MULTI_STATEMENTS;
+    let options = ConnectOptions { capabilities, ..defaults };
+    const MORE_RESULTS: u8 = 8;
+    let mut marks = |text: &[u8]| {
+        let mut raw = Raw::of(live.connect_with(&options).unwrap());
+        let (packets, _) = raw.answer(&[&[com::QUERY], text].concat());
+        let ends = packets.iter().filter(|packet| packet[0] == 0xFE && packet.len() == 5);
+        ends.map(|packet| packet[3] & MORE_RESULTS != 0).collect::<Vec<_>>()
+    };
+    assert_eq!(marks(b"SELECT 1"), [false, false]);
+    assert_eq!(marks(b"SELECT 1; SELECT 2 ;"), [true, true, false, false]);
+    assert_eq!(marks(b"BEGIN; SELECT 1; SELECT * FROM nowhere.t"), [true, true]);
+}

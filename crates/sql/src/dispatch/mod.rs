@@ -176,6 +176,7 @@ impl Session {
         }
         while let Some(statement) = next {
             let written = statement;
+            sink.more_follow(parse::take_statement(&mut { rest }, self.lexical()).is_some());
             let statement = parse::unwrap_comments(statement, self.lexical());
             let result = match self.check_bounds(statement.as_bytes()) {
                 Ok(()) => self.run_statement_text(&statement, sink),
