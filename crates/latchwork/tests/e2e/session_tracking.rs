@@ -132,6 +132,17 @@ const TRANSACTIONS: &[&str] = &[
     "SET session_track_transaction_info = 1",
     "SET session_track_transaction_info = DEFAULT",
     "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    // The number that an OK packet has for AUTO_INCREMENT.
+    "UPDATE d.t SET a = LAST_INSERT_ID(a + 100) WHERE a = 5",
+    "INSERT INTO d.t VALUES (LAST_INSERT_ID(300))",
+    "INSERT INTO d.t VALUES (301)",
+    "DELETE FROM d.t WHERE a = 300 AND LAST_INSERT_ID(400)",
+    "DO LAST_INSERT_ID(7)",
+    "CREATE TABLE d.v (a INT AUTO_INCREMENT PRIMARY KEY, b INT)",
+    "INSERT INTO d.v VALUES (NULL, LAST_INSERT_ID(500))",
+    "INSERT INTO d.v VALUES (9, LAST_INSERT_ID(600))",
+    "INSERT INTO d.v VALUES (10, 1)",
+    "INSERT INTO d.v SELECT 20, LAST_INSERT_ID(700)",
     "DROP DATABASE d",
 ];
 

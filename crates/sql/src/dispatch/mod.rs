@@ -144,6 +144,7 @@ impl Session {
     fn begin_statement(&mut self) {
         self.take_up_accounts();
         self.begin_trail();
+        self.state.given_insert_id = None;
         self.before = self.counted();
         if self.interrupt.begin_statement()
             && let Some(engine) = &self.engine
@@ -177,6 +178,7 @@ impl Session {
         while let Some(statement) = next {
             let written = statement;
             sink.more_follow(parse::take_statement(&mut { rest }, self.lexical()).is_some());
+            self.state.given_insert_id = None;
             let statement = parse::unwrap_comments(statement, self.lexical());
             let result = match self.check_bounds(statement.as_bytes()) {
                 Ok(()) => self.run_statement_text(&statement, sink),

@@ -86,6 +86,7 @@ impl Leftovers {
         }
         if let Some(id) = self.last_insert_id.get() {
             session.variables.last_insert_id = id;
+            session.state.given_insert_id = Some(id);
         }
     }
 }

@@ -194,6 +194,8 @@ pub(crate) struct SessionState {
     pub(crate) transaction: Transaction,
     /// ROW_COUNT().
     pub(crate) row_count: i64,
+    /// What the present statement has given to LAST_INSERT_ID(n).
+    pub(crate) given_insert_id: Option<u64>,
     /// FOUND_ROWS().
     pub(crate) found_rows: u64,
     /// The values of `@name`.

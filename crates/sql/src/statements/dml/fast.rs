@@ -179,7 +179,10 @@ impl Session {
         self.state.row_count = inserted.affected as i64;
         sink.end(&Completion {
             affected_rows: inserted.affected,
-            last_insert_id: inserted.insert_id,
+            last_insert_id: match (inserted.is_generated, self.state.given_insert_id) {
+                (false, Some(given)) => given,
+                _ => inserted.insert_id,
+            },
             warnings,
             info,
         })

@@ -220,7 +220,9 @@ impl RowsPlan {
             return Ok(());
         }
         session.state.row_count = affected_rows as i64;
-        sink.end(&Completion { affected_rows, last_insert_id: 0, warnings, info })
+        // As in MariaDB, UPDATE tells what LAST_INSERT_ID(n) was given: counters are made so.
+        let given = session.state.given_insert_id.filter(|_| self.assignments.is_some());
+        sink.end(&Completion { affected_rows, last_insert_id: given.unwrap_or(0), warnings, info })
     }
 }
 
