@@ -264,7 +264,8 @@ pub fn date_time_from_number(number: u64, micros: u32, fsp: u8) -> Option<Readin
 /// The time that a number stands for: 101112, -1. Clipped to its range; `None` if there are more than 59
 /// minutes or seconds.
 pub fn time_from_number(magnitude: u64, negative: bool, micros: u32, fsp: u8) -> Option<Reading<Time>> {
-    if magnitude >= 10_000_000_000 && !negative {
+    // As in MariaDB, a longer number is a date, with a time or without.
+    if (10_000_000..=99_991_231_235_959).contains(&magnitude) && !negative {
         let reading = date_time_from_number(magnitude, micros, fsp)?;
         return Some(Reading { value: reading.value.time(), truncated: false, has_time: true });
     }

@@ -75,3 +75,11 @@ SELECT id, CAST(t AS UNSIGNED), CAST(f AS UNSIGNED), CAST(d AS UNSIGNED), CAST(r
 SELECT id, CAST(t AS SIGNED), CAST(d AS SIGNED), CAST(r AS SIGNED) FROM below ORDER BY id;
 SELECT CAST(-5 AS UNSIGNED), CAST('-5' AS UNSIGNED), CAST(-5e0 AS UNSIGNED), CAST(-0.4e0 AS UNSIGNED), CAST(1.9e19 AS UNSIGNED), CAST(TIME'-01:02:03' AS UNSIGNED);
 DROP TABLE below;
+-- A number of eight digits or more is a date, with a time or without.
+create table number_times (n bigint, t time);
+set sql_mode = '';
+insert into number_times values (8385959, 8385959), (9999999, 9999999), (10000000, 10000000), (10000101, 10000101), (20240229, 20240229), (99999999, 99999999), (1000000000, 1000000000), (2147483647, 2147483647), (240229123456, 240229123456), (99991231235958, 99991231235958), (-10000000, -10000000);
+select n, t from number_times;
+select n, cast(n as time), second(n), hour(n), time(n), cast(n * 1e0 as time) from number_times where n in (8385959, 10000101, 20240229, 1000000000, 240229123456, 99991231235958);
+set sql_mode = default;
+drop table number_times;
