@@ -193,8 +193,8 @@ impl AuditLog {
                 SqlError::new(ErrorKind::CannotCreateFile, text)
             })?;
         }
-        // ORDER: see `is_on`. The file stays open: the statement that switches the log off is its last line, and
-        // others may be under way.
+        // ORDER: see `is_on`. The file stays open: the statement that switches the log off is its last line,
+        // and others may be under way.
         self.is_on.store(is_on, Ordering::Relaxed);
         Ok(())
     }
