@@ -111,3 +111,16 @@ fn what_is_no_row_of_parameters_is_refused() {
     let (packets, _) = Raw::of(client).answer(&packet(BULK_HAS_TYPES, one()));
     assert_eq!(error(&packets), 1295, "the client did not ask for rows of parameters");
 }
+
+#[test]
+fn the_audit_log_has_it_as_one_statement() {
+    let live = Live::start(&["--server-audit-logging", "--server-audit-events=QUERY,TABLE"]);
+    let mut client = connect(&live, "DO 1");
+    assert_eq!(client.prepare("INSERT INTO d.t VALUES (?, ?)").unwrap().id, 1);
+    let (packets, _) = Raw::of(client).answer(&packet(BULK_HAS_TYPES, (0..3).map(|id| (id, &b"a"[..]))));
+    assert_eq!(OkFields::parse(&packets[0]).unwrap().affected_rows, 3);
+    let log = std::fs::read_to_string(live.instance.engine().dir().join("server_audit.log")).unwrap();
+    let lines: Vec<&str> =
+        log.lines().rev().take(2).map(|line| line.splitn(7, ',').nth(6).unwrap()).collect();
+    assert_eq!(lines, ["QUERY,,'INSERT INTO d.t VALUES (?, ?)',0", "WRITE,d,t,"]);
+}

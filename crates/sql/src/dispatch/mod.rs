@@ -347,13 +347,12 @@ impl Session {
                 session.state.warnings.clear();
                 return Err(SqlError::wrong_arguments(command));
             }
-            let result = session.run_prepared(statement, params, sink);
-            session.note_statement(&statement.text, &result);
-            result
+            session.run_prepared(statement, params, sink)
         })
     }
 
-    /// Takes a prepared statement out while `run` runs it, in the database of its PREPARE.
+    /// Takes a prepared statement out while `run` runs it, in the database of its PREPARE, and tells the audit
+    /// log.
     #[inline]
     fn with_prepared(
         &mut self,
@@ -364,14 +363,16 @@ impl Session {
         let Some(mut statement) = self.prepared.by_id.get_mut(&id).and_then(Option::take) else {
             return Err(SqlError::unknown_statement(id, command));
         };
-        let result = if self.state.database == statement.database {
-            run(self, &mut statement)
-        } else {
-            let database = std::mem::replace(&mut self.state.database, statement.database.clone());
-            let result = run(self, &mut statement);
-            self.state.database = database;
-            result
+        let own = self.state.database == statement.database;
+        let outer = match own {
+            true => None,
+            false => std::mem::replace(&mut self.state.database, statement.database.clone()),
         };
+        let result = run(self, &mut statement);
+        self.note_statement(&statement.text, &result);
+        if !own {
+            self.state.database = outer;
+        }
         // A reset of the session may have closed it meanwhile.
         if let Some(entry) = self.prepared.by_id.get_mut(&id) {
             *entry = Some(statement);
