@@ -303,7 +303,7 @@ fn the_end_of_the_columns_says_whether_another_result_follows() {
     let capabilities = defaults.capabilities & !capability::DEPRECATE_EOF | capability::MULTI_STATEMENTS;
     let options = ConnectOptions { capabilities, ..defaults };
     const MORE_RESULTS: u8 = 8;
-    let mut marks = |text: &[u8]| {
+    let marks = |text: &[u8]| {
         let mut raw = Raw::of(live.connect_with(&options).unwrap());
         let (packets, _) = raw.answer(&[&[com::QUERY], text].concat());
         let ends = packets.iter().filter(|packet| packet[0] == 0xFE && packet.len() == 5);
