@@ -67,30 +67,25 @@ impl Event<'_> {
     }
 }
 
+/// What the lines of several events have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Head<'a> {
+    pub settings: &'a Settings,
+    pub now: DateTime,
+    pub who: Who<'a>,
+    pub query: u64,
+}
+
 /// Appends the line of an event.
-pub(super) fn push(
-    out: &mut Vec<u8>,
-    settings: &Settings,
-    now: DateTime,
-    who: Who<'_>,
-    query: u64,
-    event: &Event<'_>,
-) {
-    match settings.format {
-        Format::Text => push_text(out, settings, now, who, query, event),
-        Format::Json => push_json(out, settings, now, who, query, event),
+pub(super) fn push(out: &mut Vec<u8>, head: Head<'_>, event: &Event<'_>) {
+    match head.settings.format {
+        Format::Text => push_text(out, head, event),
+        Format::Json => push_json(out, head, event),
     }
     out.push(b'\n');
 }
 
-fn push_text(
-    out: &mut Vec<u8>,
-    settings: &Settings,
-    now: DateTime,
-    who: Who<'_>,
-    query: u64,
-    event: &Event<'_>,
-) {
+fn push_text(out: &mut Vec<u8>, Head { settings, now, who, query }: Head<'_>, event: &Event<'_>) {
     let DateTime { date, hour, minute, second, .. } = now;
     // Writing into memory does not fail.
     let _ = write!(out, "{:08} {hour:02}:{minute:02}:{second:02},", date.to_number());
@@ -116,14 +111,7 @@ fn push_text(
     }
 }
 
-fn push_json(
-    out: &mut Vec<u8>,
-    settings: &Settings,
-    now: DateTime,
-    who: Who<'_>,
-    query: u64,
-    event: &Event<'_>,
-) {
+fn push_json(out: &mut Vec<u8>, Head { settings, now, who, query }: Head<'_>, event: &Event<'_>) {
     let DateTime { date, hour, minute, second, .. } = now;
     let moment = format!("{date}T{hour:02}:{minute:02}:{second:02}Z");
     let text = |out: &mut Vec<u8>, name: &str, value: &str| {
@@ -213,7 +201,8 @@ mod tests {
     fn line(format: Format, text_bytes_max: usize, query: u64, event: &Event<'_>) -> String {
         let settings = Settings { format, text_bytes_max, machine: "vm".to_owned(), ..Settings::default() };
         let mut out = Vec::new();
-        push(&mut out, &settings, DateTime::from_unix_micros(NOW, 0), WHO, query, event);
+        let now = DateTime::from_unix_micros(NOW, 0);
+        push(&mut out, Head { settings: &settings, now, who: WHO, query }, event);
         String::from_utf8(out).unwrap()
     }
 

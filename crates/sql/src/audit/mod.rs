@@ -15,8 +15,7 @@ use crate::variables::{self, Values};
 use crate::{ErrorKind, SqlError};
 use base::sync::RwLock;
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use file::AuditFigures;
-use file::LogFile;
+use file::{AuditFigures, LogFile};
 use kinds::Kinds;
 use line::{Event, Format};
 use std::path::{Path, PathBuf};
@@ -249,19 +248,16 @@ impl AuditLog {
         }
         let known = trail.tables.len();
         for (what, database, table) in uses {
-            let is_same = |noted: &&(TableUse, String, String)| {
-                noted.0 == what && noted.1 == database && noted.2 == table
-            };
-            if trail.tables.iter().find(is_same).is_none() {
-                trail.tables.push((what, database.to_owned(), table.to_owned()));
+            let noted = (what, database.to_owned(), table.to_owned());
+            if !trail.tables.contains(&noted) {
+                trail.tables.push(noted);
             }
         }
         // As in MariaDB, the tables that are changed come first.
         trail.tables[known..].sort_by_key(|(what, ..)| *what == TableUse::Read);
-        let event = |(what, database, table)| Event::Table { what, database, table };
         let events: Vec<Event<'_>> = trail.tables[known..]
             .iter()
-            .map(|(what, database, table)| event((*what, database, table)))
+            .map(|(what, database, table)| Event::Table { what: *what, database, table })
             .collect();
         if !events.is_empty() {
             self.write(&trail.settings, who, trail.query, &events);
@@ -285,10 +281,8 @@ impl AuditLog {
 
     fn write(&self, settings: &Settings, who: Who<'_>, query: u64, events: &[Event<'_>]) {
         let mut lines = Vec::new();
-        let now = line::now();
-        for event in events {
-            line::push(&mut lines, settings, now, who, query, event);
-        }
+        let head = line::Head { settings, now: line::now(), who, query };
+        events.iter().for_each(|event| line::push(&mut lines, head, event));
         self.file.write(&lines, settings);
     }
 }
