@@ -3,7 +3,6 @@
 
 use base::sync::Mutex;
 use sql::StatementFigures;
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -111,12 +110,7 @@ impl SlowStatement<'_> {
         let mut entry = entry.into_bytes();
         let text = self.text.trim_ascii_end();
         let text = text.strip_suffix(b";").unwrap_or(text);
-        // Bytes that are no text are kept if there is nothing to hide.
-        let readable = String::from_utf8_lossy(text);
-        match sql::parse::without_secrets(&readable) {
-            Cow::Borrowed(_) => entry.extend_from_slice(text),
-            Cow::Owned(shown) => entry.extend_from_slice(shown.as_bytes()),
-        }
+        entry.extend_from_slice(&sql::parse::bytes_without_secrets(text));
         entry.extend_from_slice(b";\n");
         entry
     }

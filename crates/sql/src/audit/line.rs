@@ -150,10 +150,7 @@ fn shown(text: &[u8]) -> Cow<'_, [u8]> {
     while let Some(before) = text.strip_suffix(b";") {
         text = before.trim_ascii_end();
     }
-    match parse::without_secrets(&String::from_utf8_lossy(text)) {
-        Cow::Borrowed(_) => Cow::Borrowed(text),
-        Cow::Owned(shown) => Cow::Owned(shown.into_bytes()),
-    }
+    parse::bytes_without_secrets(text)
 }
 
 /// Where a text is cut so that at most so many bytes are left, and no letter is cut.

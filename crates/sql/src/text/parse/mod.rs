@@ -15,7 +15,7 @@ mod words;
 
 pub(crate) use errors::error_at;
 pub use errors::offset_in;
-pub use secrets::without_secrets;
+pub use secrets::{bytes_without_secrets, without_secrets};
 pub use words::{Word, Words};
 
 pub use super::mode::LexicalMode;

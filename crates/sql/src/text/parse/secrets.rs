@@ -20,6 +20,14 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
     Cow::Owned(hidden(text, &secrets, 0))
 }
 
+/// As [`without_secrets`]. Bytes that are no text are kept if there is nothing to hide.
+pub fn bytes_without_secrets(text: &[u8]) -> Cow<'_, [u8]> {
+    match without_secrets(&String::from_utf8_lossy(text)) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(shown) => Cow::Owned(shown.into_bytes()),
+    }
+}
+
 /// The text from `from` on with its secrets hidden.
 pub(super) fn hidden(text: &str, secrets: &[Range<usize>], from: usize) -> String {
     let mut out = String::new();
