@@ -177,7 +177,9 @@ impl Session {
         }
         while let Some(statement) = next {
             let written = statement;
-            sink.more_follow(parse::take_statement(&mut { rest }, self.lexical()).is_some());
+            let (mode, mut behind) = (self.lexical(), rest);
+            let following = parse::take_statement(&mut behind, mode);
+            sink.more_follow(following.is_some());
             self.state.given_insert_id = None;
             let statement = parse::unwrap_comments(statement, self.lexical());
             let result = match self.check_bounds(statement.as_bytes()) {
@@ -186,10 +188,17 @@ impl Session {
             };
             self.note_statement(written.as_bytes(), &result);
             result?;
-            // The statement may have changed how the next one is read, and what the client is told.
+            // The statement may have changed what the client is told.
             sink.status(self.status_flags(), self.take_changes());
             self.renew_limit()?;
-            next = parse::take_statement(&mut rest, self.lexical());
+            // The statement may have changed how the next one is read.
+            next = match self.lexical() == mode {
+                true => {
+                    rest = behind;
+                    following
+                }
+                false => parse::take_statement(&mut rest, self.lexical()),
+            };
             if next.is_some() {
                 self.go_on_with_trail();
             }
@@ -351,8 +360,8 @@ impl Session {
         })
     }
 
-    /// Takes a prepared statement out while `run` runs it, in the database of its PREPARE, and tells the audit
-    /// log.
+    /// Takes a prepared statement out while `run` runs it, in the database of its PREPARE. Tells the audit log
+    /// of it.
     #[inline]
     fn with_prepared(
         &mut self,
