@@ -360,8 +360,8 @@ impl Session {
         })
     }
 
-    /// Takes a prepared statement out while `run` runs it, in the database of its PREPARE. Tells the audit log
-    /// of it.
+    /// Takes a prepared statement out while `run` runs it, in the database of its PREPARE. Tells the audit
+    /// log of it.
     #[inline]
     fn with_prepared(
         &mut self,
