@@ -76,7 +76,9 @@ pub mod node {
 mod tests;
 
 pub use check::check;
-pub use database::{DamagedTable, Database, Load, Loaded, LoadedRows, Preloaded, ScratchFile, Status};
+pub use database::{
+    BuildStep, Building, DamagedTable, Database, Load, Loaded, LoadedRows, Preloaded, ScratchFile, Status,
+};
 pub use definition::{
     CacheOptions, Direction, FlushLog, FlushMethod, HitPath, IndexDef, IoOptions, KeyList, KeyRange,
     LatchImplementation, LogOptions, Options, PackKeys, RowVisitor, Statistics, TableDef,

@@ -8,6 +8,7 @@ mod changes;
 mod client_file;
 mod columns;
 mod commands;
+mod compressions;
 mod proxied;
 mod settings;
 mod sink;
@@ -28,6 +29,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 use wire::auth::Scramble;
+use wire::compression::Method;
 use wire::frame::Packet;
 use wire::{FrameError, PacketReader, PacketWriter, response};
 
@@ -88,6 +90,8 @@ pub(crate) struct Channel {
     deadline: Option<Instant>,
     /// What the client mixes into its password, as the greeting told.
     scramble: Scramble,
+    /// How both sides compress once the client is in.
+    compression: Option<Method>,
     /// A person types at the other end: `interactive_timeout` holds.
     interactive: bool,
     /// Among the connections of its account, once it has one.
@@ -161,6 +165,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
         read_timeout: Duration::from_secs(30),
         deadline: None,
         scramble: Scramble::default(),
+        compression: None,
         interactive: false,
         place: None,
     };

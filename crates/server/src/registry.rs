@@ -367,7 +367,7 @@ impl Entry {
                 Some(interrupt) if running => interrupt.waits_for().to_owned(),
                 _ => String::new(),
             },
-            progress: details.interrupt.as_ref().map_or(0, |interrupt| interrupt.progress()),
+            progress: details.interrupt.as_ref().map(|interrupt| interrupt.progress()).unwrap_or_default(),
             transaction: details.interrupt.as_ref().and_then(|interrupt| interrupt.transaction()),
             info: (running && !text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned()),
         };

@@ -9,7 +9,7 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
-use wire::compression::{Deflater, Inflater};
+use wire::compression::{Deflater, Inflater, Method};
 use x509_parser::x509::X509Name;
 
 base::latch_class!(pub CompressionLatch, "compression of a connection");
@@ -36,7 +36,7 @@ pub(crate) struct Stream {
 }
 
 /// Both directions of a compressed connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Compression {
     inflater: Inflater,
     deflater: Deflater,
@@ -128,9 +128,18 @@ impl Stream {
     }
 
     /// Compresses everything from here on, and expects the client to do the same.
-    pub(crate) fn compress(&self) {
+    pub(crate) fn compress(&self, method: Method) {
+        let (inflater, deflater) = (Inflater::new(method), Deflater::new(method));
         // A client that changes its user is compressed already.
-        let _ = self.compression.set(Box::new(Mutex::of_class(Compression::default())));
+        let _ =
+            self.compression.set(Box::new(Mutex::of_class(Compression { inflater, deflater, sequence: 0 })));
+    }
+
+    /// True if a few bytes can be sent now, without waiting for the client.
+    pub(crate) fn is_writable(&self) -> bool {
+        let mut polled = [PollFd::from_borrowed_fd(self.fd(), PollFlags::OUT)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().contains(PollFlags::OUT)
     }
 
     /// Goes on with the handshake of TLS by one message of the client's. True if it is over.

@@ -233,6 +233,8 @@ kinds! {
     UserDoesNotExist: 1974, "HY000";
     RoleExists: 1975, "HY000";
     RoleDoesNotExist: 1976, "HY000";
+    CompressionRefused: 3922, "HY000";
+    CompressionLevelRefused: 3923, "HY000";
     InvalidDefaultParameter: 4032, "HY000";
     VariableIgnored: 4081, "HY000";
     UserIsBlocked: 4150, "HY000";

@@ -6,6 +6,7 @@
 //! a program that embeds the engine, these statements answer that there is none.
 
 use crate::deadline::Deadline;
+use crate::progress::Progress;
 use crate::{ErrorKind, SqlError};
 use base::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use base::sync::{Condvar, Mutex, OnceLock};
@@ -98,8 +99,7 @@ pub struct Process {
     pub state: String,
     /// The statement that it runs.
     pub info: Option<String>,
-    /// How much of the statement is done, in thousandths of a percent; 0 where that is not known.
-    pub progress: u32,
+    pub progress: Progress,
     pub transaction: Option<TransactionUnderWay>,
 }
 
@@ -220,7 +220,7 @@ pub struct Interrupt {
     engine: OnceLock<engine::Interrupter>,
     /// What the session waits for.
     waits_for: AtomicU8,
-    /// See [`Process::progress`].
+    /// A packed [`Progress`].
     progress: AtomicU32,
     /// When the transaction first used a table, in microseconds since 1970; 0 outside of one.
     begun_micros: AtomicU64,
@@ -407,17 +407,16 @@ impl Interrupt {
         WAITS[usize::from(self.waits_for.load(Ordering::Relaxed))]
     }
 
-    /// Reports how much of the statement is done.
-    pub(crate) fn note_progress(&self, done: u64, whole: u64) {
-        let share = u128::from(done.min(whole)) * 100_000 / u128::from(whole.max(1));
+    /// Notes how far the statement is.
+    pub(crate) fn note_progress(&self, progress: Progress) {
         // ORDER: for display only; the session's own.
-        self.progress.store_owned(share as u32, Ordering::Relaxed);
+        self.progress.store_owned(progress.packed(), Ordering::Relaxed);
     }
 
-    /// See [`Process::progress`].
-    pub fn progress(&self) -> u32 {
+    /// How far the statement is.
+    pub fn progress(&self) -> Progress {
         // ORDER: for display only.
-        self.progress.load(Ordering::Relaxed)
+        Progress::unpacked(self.progress.load(Ordering::Relaxed))
     }
 
     /// How long the session has waited for tables and rows, in all its statements.

@@ -20,6 +20,7 @@ mod locks;
 mod memory;
 mod names;
 mod plan;
+mod progress;
 mod result;
 mod session;
 mod spill;
@@ -31,9 +32,11 @@ mod warning;
 
 pub use dispatch::Fields;
 pub use error::{ErrorKind, SqlError};
+pub use progress::Progress;
 pub use result::{Change, ColumnMeta, ColumnTraits, Completion, FileParts, ResultSink};
 pub use session::{
-    BulkParam, Instance, KeptRows, ParameterRows, Prepared, RowKeeper, Session, StatementFigures, with_values,
+    BulkParam, Compression, Instance, KeptRows, ParameterRows, Prepared, RowKeeper, Session,
+    StatementFigures, with_values,
 };
 pub use statements::admin::accounts::open_accounts;
 /// For the fuzz targets, which feed it any bytes.

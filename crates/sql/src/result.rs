@@ -1,6 +1,7 @@
 //! Where the rows of a statement go.
 
 use crate::SqlError;
+use crate::progress::Progress;
 use types::{Collation, ColumnType, ValueRef};
 
 /// A change of the session.
@@ -115,6 +116,15 @@ pub trait ResultSink {
     fn client_file(&mut self, name: &str) -> Result<Option<Box<dyn FileParts + '_>>, SqlError> {
         let _ = name;
         Ok(None)
+    }
+    /// Tells the client how far the statement is: `what` it does in this stage. Clients that do not want to
+    /// know are not told, nor those that do not read.
+    ///
+    /// # Errors
+    /// Those of sending.
+    fn progress(&mut self, progress: Progress, what: &str) -> Result<(), SqlError> {
+        let _ = (progress, what);
+        Ok(())
     }
     /// Called before each statement of a text of several: whether another one follows it.
     fn more_follow(&mut self, more: bool) {

@@ -10,7 +10,9 @@ mod encryption;
 mod login;
 mod scanner;
 
-pub use connection::{ClientError, ConnectOptions, Connection, OwnedColumn, Prepared, QueryResult, Value};
+pub use connection::{
+    ClientError, ConnectOptions, Connection, OwnedColumn, Prepared, QueryResult, Report, Value,
+};
 pub use encode::{close_statement, execute, execute_except, long_data, prepare, query, simple};
 pub use encryption::{CertificateCheck, Encrypted, Encryption};
 pub use scanner::{ResponseKind, ResponseScanner, ScanError, Summary};

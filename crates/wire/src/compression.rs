@@ -1,4 +1,4 @@
-//! The compressed protocol: the packets of both sides, in frames that may be compressed (zlib).
+//! The compressed protocol: the packets of both sides, in frames that may be compressed, by zlib or zstd.
 //!
 //! ```text
 //! frame: length u24 | sequence u8 | length of the plain bytes u24 | bytes
@@ -10,6 +10,8 @@
 
 use crate::Malformed;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+use std::fmt;
+use zstd_safe::{CCtx, CParameter, DCtx};
 
 const HEADER_BYTES: usize = 7;
 /// The most that three bytes can tell.
@@ -19,6 +21,30 @@ const COMPRESSED_BYTES_MIN: usize = 50;
 const READ_BYTES: usize = 16 << 10;
 /// Memory beyond this is given back when all of it has been read.
 const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// How frames are compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Method {
+    #[default]
+    Zlib,
+    /// The level is the client's choice: 1 to 22.
+    Zstd { level: u8 },
+}
+
+/// The levels of zstd that a client may ask for.
+pub const ZSTD_LEVELS: std::ops::RangeInclusive<u8> = 1..=22;
+
+/// A decompressor. Each frame is compressed by itself, so it keeps memory and nothing else.
+enum Decoder {
+    Zlib(Decompress),
+    Zstd(DCtx<'static>),
+}
+
+/// A compressor, as [`Decoder`].
+enum Encoder {
+    Zlib(Compress),
+    Zstd(CCtx<'static>),
+}
 
 /// Makes plain bytes of received frames.
 #[derive(Debug)]
@@ -30,17 +56,18 @@ pub struct Inflater {
     /// How much of `plain` has been read.
     read: usize,
     sequence: u8,
-    zlib: Decompress,
-}
-
-impl Default for Inflater {
-    fn default() -> Inflater {
-        let zlib = Decompress::new(true);
-        Inflater { received: Vec::new(), end: 0, plain: Vec::new(), read: 0, sequence: 0, zlib }
-    }
+    decoder: Decoder,
 }
 
 impl Inflater {
+    pub fn new(method: Method) -> Inflater {
+        let decoder = match method {
+            Method::Zlib => Decoder::Zlib(Decompress::new(true)),
+            Method::Zstd { .. } => Decoder::Zstd(DCtx::create()),
+        };
+        Inflater { received: Vec::new(), end: 0, plain: Vec::new(), read: 0, sequence: 0, decoder }
+    }
+
     /// Room to receive into. Never empty.
     pub fn space(&mut self) -> &mut [u8] {
         if self.received.len() - self.end < READ_BYTES {
@@ -69,7 +96,13 @@ impl Inflater {
             let bytes = &self.received[frame];
             match plain_length {
                 0 => self.plain.extend_from_slice(bytes),
-                length => inflate(&mut self.zlib, bytes, length, &mut self.plain)?,
+                length => {
+                    let start = self.plain.len();
+                    self.plain.resize(start + length, 0);
+                    if !self.decoder.decompress(bytes, &mut self.plain[start..]) {
+                        return Err(Malformed::new("compressed frame"));
+                    }
+                }
             }
         }
         self.received.copy_within(at..self.end, 0);
@@ -107,14 +140,44 @@ impl Inflater {
     }
 }
 
-/// Appends what is decompressed. It must have exactly the length that the frame tells.
-fn inflate(zlib: &mut Decompress, bytes: &[u8], length: usize, plain: &mut Vec<u8>) -> Result<(), Malformed> {
-    zlib.reset(true);
-    let start = plain.len();
-    plain.resize(start + length, 0);
-    let done = zlib.decompress(bytes, &mut plain[start..], FlushDecompress::Finish);
-    let is_whole = matches!(done, Ok(Status::StreamEnd)) && zlib.total_out() == length as u64;
-    if is_whole { Ok(()) } else { Err(Malformed::new("compressed frame")) }
+impl Decoder {
+    /// True if the bytes are a whole frame of exactly `plain.len()` plain bytes.
+    fn decompress(&mut self, bytes: &[u8], plain: &mut [u8]) -> bool {
+        match self {
+            Decoder::Zlib(zlib) => {
+                zlib.reset(true);
+                let done = zlib.decompress(bytes, plain, FlushDecompress::Finish);
+                matches!(done, Ok(Status::StreamEnd)) && zlib.total_out() == plain.len() as u64
+            }
+            Decoder::Zstd(zstd) => zstd.decompress(plain, bytes) == Ok(plain.len()),
+        }
+    }
+}
+
+impl Encoder {
+    /// How many of the bytes of `space` the compressed bytes take. `None` if there is not enough room.
+    fn compress(&mut self, plain: &[u8], space: &mut [u8]) -> Option<usize> {
+        match self {
+            Encoder::Zlib(zlib) => {
+                zlib.reset();
+                let done = zlib.compress(plain, space, FlushCompress::Finish);
+                matches!(done, Ok(Status::StreamEnd)).then_some(zlib.total_out() as usize)
+            }
+            Encoder::Zstd(zstd) => zstd.compress2(space, plain).ok(),
+        }
+    }
+}
+
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if matches!(self, Decoder::Zlib(_)) { "zlib" } else { "zstd" })
+    }
+}
+
+impl fmt::Debug for Encoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if matches!(self, Encoder::Zlib(_)) { "zlib" } else { "zstd" })
+    }
 }
 
 fn u24(bytes: &[u8]) -> usize {
@@ -124,17 +187,24 @@ fn u24(bytes: &[u8]) -> usize {
 /// Makes frames of plain bytes.
 #[derive(Debug)]
 pub struct Deflater {
-    zlib: Compress,
+    encoder: Encoder,
     frames: Vec<u8>,
 }
 
-impl Default for Deflater {
-    fn default() -> Deflater {
-        Deflater { zlib: Compress::new(Compression::default(), true), frames: Vec::new() }
-    }
-}
-
 impl Deflater {
+    pub fn new(method: Method) -> Deflater {
+        let encoder = match method {
+            Method::Zlib => Encoder::Zlib(Compress::new(Compression::default(), true)),
+            Method::Zstd { level } => {
+                let mut zstd = CCtx::create();
+                // A level that there is not is cut to one that there is, so this cannot fail.
+                let _ = zstd.set_parameter(CParameter::CompressionLevel(level.into()));
+                Encoder::Zstd(zstd)
+            }
+        };
+        Deflater { encoder, frames: Vec::new() }
+    }
+
     /// The frames of these bytes, numbered from `sequence` on, which becomes the number behind them.
     pub fn frames(&mut self, plain: &[u8], sequence: &mut u8) -> &[u8] {
         self.frames.clear();
@@ -170,12 +240,8 @@ impl Deflater {
         let start = self.frames.len();
         // Room for one byte less than there are: what does not fit is not worth it.
         self.frames.resize(start + part.len() - 1, 0);
-        self.zlib.reset();
-        let done = self.zlib.compress(part, &mut self.frames[start..], FlushCompress::Finish);
-        if !matches!(done, Ok(Status::StreamEnd)) {
-            return false;
-        }
-        self.frames.truncate(start + self.zlib.total_out() as usize);
+        let Some(count) = self.encoder.compress(part, &mut self.frames[start..]) else { return false };
+        self.frames.truncate(start + count);
         true
     }
 }
@@ -185,10 +251,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const METHODS: [Method; 4] =
+        [Method::Zlib, Method::Zstd { level: 1 }, Method::Zstd { level: 3 }, Method::Zstd { level: 22 }];
+
     /// Feeds frames in pieces of `step` bytes, and reads them again.
-    fn round_trip(writes: &[Vec<u8>], step: usize) -> Vec<u8> {
-        let mut deflater = Deflater::default();
-        let mut inflater = Inflater::default();
+    fn round_trip(method: Method, writes: &[Vec<u8>], step: usize) -> Vec<u8> {
+        let mut deflater = Deflater::new(method);
+        let mut inflater = Inflater::new(method);
         let mut sequence = 7;
         let mut got = Vec::new();
         for plain in writes {
@@ -211,16 +280,16 @@ mod tests {
         for length in [0, 1, 49, 50, 51, 1000, 100_000, FRAME_BYTES_MAX, FRAME_BYTES_MAX + 1] {
             let even = vec![b'x'; length];
             let mixed: Vec<u8> = (0..length).map(|at| (at * at % 251) as u8 ^ (at >> 7) as u8).collect();
-            assert!(round_trip(&[even.clone(), mixed.clone()], 10_000) == [even, mixed].concat(), "{length}");
+            // The highest level takes seconds for as much as a frame can hold.
+            for method in METHODS.into_iter().take(if length > 100_000 { 2 } else { METHODS.len() }) {
+                let got = round_trip(method, &[even.clone(), mixed.clone()], 10_000);
+                assert!(got == [&even[..], &mixed].concat(), "{method:?} {length}");
+            }
         }
     }
 
     #[test]
     fn what_compresses_is_shorter_and_what_does_not_is_sent_as_it_is() {
-        let mut deflater = Deflater::default();
-        let mut sequence = 255;
-        let frames = deflater.frames(&[b'a'; 10_000], &mut sequence);
-        assert!(frames.len() < 100 && u24(&frames[4..7]) == 10_000 && frames[3] == 255 && sequence == 0);
         let mut random = 1u32;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -228,26 +297,53 @@ mod tests {
         })
         .take(5_000)
         .collect();
-        let frames = deflater.frames(&noise, &mut sequence);
-        assert!(frames[HEADER_BYTES..] == noise && u24(&frames[4..7]) == 0);
+        for method in METHODS {
+            let mut deflater = Deflater::new(method);
+            let mut sequence = 255;
+            let frames = deflater.frames(&[b'a'; 10_000], &mut sequence);
+            assert!(frames.len() < 100 && u24(&frames[4..7]) == 10_000 && frames[3] == 255 && sequence == 0);
+            let frames = deflater.frames(&noise, &mut sequence);
+            assert!(frames[HEADER_BYTES..] == noise && u24(&frames[4..7]) == 0);
+        }
     }
 
     #[test]
     fn a_frame_that_lies_about_its_length_is_refused() {
-        let mut deflater = Deflater::default();
-        for lie in [9_999, 10_001, FRAME_BYTES_MAX] {
-            let mut frames = deflater.frames(&[b'a'; 10_000], &mut 0).to_vec();
-            frames[4..7].copy_from_slice(&(lie as u32).to_le_bytes()[..3]);
-            let mut inflater = Inflater::default();
+        for method in METHODS {
+            for lie in [9_999, 10_001, FRAME_BYTES_MAX] {
+                let mut frames = Deflater::new(method).frames(&[b'a'; 10_000], &mut 0).to_vec();
+                frames[4..7].copy_from_slice(&(lie as u32).to_le_bytes()[..3]);
+                let mut inflater = Inflater::new(method);
+                inflater.space()[..frames.len()].copy_from_slice(&frames);
+                assert!(inflater.received(frames.len()).is_err(), "{method:?} {lie}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_methods_are_not_taken_for_each_other() {
+        for [from, to] in [[METHODS[0], METHODS[1]], [METHODS[1], METHODS[0]]] {
+            let frames = Deflater::new(from).frames(&[b'a'; 1000], &mut 0).to_vec();
+            let mut inflater = Inflater::new(to);
             inflater.space()[..frames.len()].copy_from_slice(&frames);
-            assert!(inflater.received(frames.len()).is_err(), "{lie}");
+            assert!(inflater.received(frames.len()).is_err());
         }
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_plain_bytes_or_an_error(frames in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let mut inflater = Inflater::default();
+        fn any_bytes_are_plain_bytes_or_an_error(
+            mut frames in proptest::collection::vec(any::<u8>(), 0..300),
+            is_zstd in any::<bool>(),
+            begins_well in any::<bool>(),
+        ) {
+            // Few drawn bytes are a frame, and none begins as those of zstd do.
+            if begins_well && frames.len() > HEADER_BYTES + 4 {
+                let length = frames.len() - HEADER_BYTES;
+                frames[..3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
+                frames[HEADER_BYTES..HEADER_BYTES + 4].copy_from_slice(&0xfd2f_b528_u32.to_le_bytes());
+            }
+            let mut inflater = Inflater::new(if is_zstd { METHODS[1] } else { Method::Zlib });
             inflater.space()[..frames.len()].copy_from_slice(&frames);
             let _ = inflater.received(frames.len());
             let mut space = [0; 64];
@@ -261,7 +357,9 @@ mod tests {
             writes in proptest::collection::vec(proptest::collection::vec(0u8..4, 0..400), 0..8),
             step in 1usize..200,
         ) {
-            prop_assert_eq!(round_trip(&writes, step), writes.concat());
+            for method in METHODS.into_iter().take(3) {
+                prop_assert_eq!(round_trip(method, &writes, step), writes.concat());
+            }
         }
     }
 }

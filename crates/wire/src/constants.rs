@@ -29,15 +29,20 @@ pub mod capability {
     pub const SESSION_TRACK: u64 = 1 << 23;
     /// There are no EOF packets: result sets end with an OK packet whose first byte is 0xfe.
     pub const DEPRECATE_EOF: u64 = 1 << 24;
+    /// Compression by zstd. The client sends its level. MySQL 8 has it and MariaDB does not.
+    pub const ZSTD_COMPRESSION: u64 = 1 << 26;
     /// Statements come with named values. MySQL 8 has it and MariaDB does not.
     pub const QUERY_ATTRIBUTES: u64 = 1 << 27;
+    /// The client is told how far long statements are: see [`crate::response::ProgressReport`].
+    pub const PROGRESS: u64 = 1 << 32;
     /// COM_STMT_BULK_EXECUTE: a statement runs with many rows of parameters.
     pub const STMT_BULK_OPERATIONS: u64 = 1 << 34;
     /// The first packet of a result set says whether column definitions follow. They may be left out for a
     /// prepared statement if the client has them already.
     pub const CACHE_METADATA: u64 = 1 << 36;
 
-    /// What our server offers, and SSL where it has a certificate.
+    /// What our server offers: SSL where it has a certificate, and the compressions that
+    /// `protocol_compression_algorithms` allows.
     pub const SERVER: u64 = FOUND_ROWS
         | LONG_FLAG
         | CONNECT_WITH_DB
@@ -57,7 +62,9 @@ pub mod capability {
         | CAN_HANDLE_EXPIRED_PASSWORDS
         | SESSION_TRACK
         | DEPRECATE_EOF
+        | ZSTD_COMPRESSION
         | QUERY_ATTRIBUTES
+        | PROGRESS
         | STMT_BULK_OPERATIONS
         | CACHE_METADATA;
 

@@ -116,6 +116,8 @@ pub struct HandshakeResponse<'a> {
     pub auth_plugin: &'a [u8],
     /// Connection attributes, still encoded: see [`attributes`].
     pub attributes: &'a [u8],
+    /// The level of zstd, from clients that can speak it. Others have 0.
+    pub zstd_level: u8,
 }
 
 impl<'a> HandshakeResponse<'a> {
@@ -160,6 +162,10 @@ impl<'a> HandshakeResponse<'a> {
         if attributes.len() > ATTRIBUTES_BYTES_MAX {
             return Err(Malformed::new("connection attributes"));
         }
+        let zstd_level = match capabilities & capability::ZSTD_COMPRESSION {
+            0 => 0,
+            _ => cursor.u8("level of compression")?,
+        };
         Ok(HandshakeResponse {
             capabilities,
             packet_bytes_max,
@@ -169,6 +175,7 @@ impl<'a> HandshakeResponse<'a> {
             database,
             auth_plugin,
             attributes,
+            zstd_level,
         })
     }
 
@@ -202,6 +209,9 @@ impl<'a> HandshakeResponse<'a> {
         }
         if self.capabilities & capability::CONNECT_ATTRS != 0 {
             put::lenenc_bytes(out, self.attributes);
+        }
+        if self.capabilities & capability::ZSTD_COMPRESSION != 0 {
+            out.push(self.zstd_level);
         }
     }
 }

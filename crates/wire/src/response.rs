@@ -121,6 +121,50 @@ pub fn error(writer: &mut PacketWriter, code: u16, sqlstate: Option<&[u8; 5]>, m
     writer.finish();
 }
 
+/// The number in place of an error's in a report of progress.
+const PROGRESS: u16 = 0xffff;
+
+/// How far a statement is. It looks like an error, comes before the answer, and is for clients with
+/// [`capability::PROGRESS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ProgressReport<'a> {
+    /// From 1 on.
+    pub stage: u8,
+    pub stages: u8,
+    /// How much of the stage is done, in thousandths of a percent.
+    pub done: u32,
+    /// What the statement does in this stage.
+    pub what: &'a [u8],
+}
+
+impl<'a> ProgressReport<'a> {
+    pub fn write(&self, writer: &mut PacketWriter) {
+        let out = writer.begin();
+        out.push(0xff);
+        out.extend_from_slice(&PROGRESS.to_le_bytes());
+        // How many texts there are.
+        out.push(1);
+        out.extend_from_slice(&[self.stage, self.stages]);
+        out.extend_from_slice(&self.done.to_le_bytes()[..3]);
+        put::lenenc_bytes(out, self.what);
+        writer.finish();
+    }
+
+    /// Reads a report. `None` if the payload is none, but an error or something else.
+    ///
+    /// # Errors
+    /// If the payload ends too soon.
+    pub fn parse(payload: &'a [u8]) -> Result<Option<ProgressReport<'a>>, Malformed> {
+        let Some(rest) = payload.strip_prefix(&[0xff, 0xff, 0xff]) else { return Ok(None) };
+        let mut cursor = Cursor::new(rest);
+        cursor.u8("number of texts")?;
+        let (stage, stages) = (cursor.u8("stage")?, cursor.u8("stages")?);
+        let done = cursor.bytes(3, "progress")?;
+        let done = u32::from_le_bytes([done[0], done[1], done[2], 0]);
+        Ok(Some(ProgressReport { stage, stages, done, what: cursor.lenenc_bytes("stage")? }))
+    }
+}
+
 /// Asks the client for a file. The client sends it in packets, with an empty one at the end.
 pub fn file_request(writer: &mut PacketWriter, name: &str) {
     let out = writer.begin();

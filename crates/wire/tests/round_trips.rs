@@ -8,7 +8,9 @@ use wire::command::com;
 use wire::constants::{auth_plugin, capability, kind, status};
 use wire::cursor::Cursor;
 use wire::handshake::{self, ChangeUser, Greeting, HandshakeResponse};
-use wire::response::{self, Definitions, OkFields, OkHeader, PrepareOk, ServerError, StateChange};
+use wire::response::{
+    self, Definitions, OkFields, OkHeader, PrepareOk, ProgressReport, ServerError, StateChange,
+};
 use wire::row::{BinaryRow, BinaryRowReader};
 use wire::value::WireType;
 use wire::{
@@ -217,11 +219,24 @@ proptest! {
             database: with(capability::CONNECT_WITH_DB).then_some(&database[..]),
             auth_plugin: if with(capability::PLUGIN_AUTH) { auth_plugin::NATIVE_PASSWORD.as_bytes() } else { b"" },
             attributes: if with(capability::CONNECT_ATTRS) { &attributes } else { b"" },
+            zstd_level: if with(capability::ZSTD_COMPRESSION) { 22 } else { 0 },
         };
         let mut out = Vec::new();
         response.write(&mut out);
         let capabilities = without_lost_half(capabilities);
         prop_assert_eq!(HandshakeResponse::parse(&out).unwrap(), HandshakeResponse { capabilities, ..response });
+    }
+
+    #[test]
+    fn a_report_of_progress_survives(stage: u8, stages: u8, done in 0u32..1 << 24, what in vec(any::<u8>(), 0..300)) {
+        let mut writer = PacketWriter::new();
+        let report = ProgressReport { stage, stages, done, what: &what };
+        report.write(&mut writer);
+        let payload = one_payload(&writer);
+        prop_assert_eq!(ProgressReport::parse(&payload).unwrap(), Some(report));
+        for cut in 3..payload.len() {
+            prop_assert!(ProgressReport::parse(&payload[..cut]).is_err());
+        }
     }
 
     #[test]
@@ -494,6 +509,7 @@ fn extended_capabilities_stand_where_mariadb_has_them() {
         database: None,
         auth_plugin: b"",
         attributes: b"",
+        zstd_level: 0,
     };
     out.clear();
     response.write(&mut out);

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::client::{Encrypted, Encryption};
-use wire::compression::{Deflater, Inflater};
+use wire::compression::{Deflater, Inflater, Method};
 
 /// Changes one write in so many.
 const CHANGED_ONE_IN: u32 = 6;
@@ -150,8 +150,8 @@ impl Line {
     }
 
     /// Compresses from when the flag is set.
-    pub fn compressed_by(self, is_on: Rc<Cell<bool>>) -> Line {
-        let (inflater, deflater) = (Inflater::default(), Deflater::default());
+    pub fn compressed_by(self, method: Method, is_on: Rc<Cell<bool>>) -> Line {
+        let (inflater, deflater) = (Inflater::new(method), Deflater::new(method));
         Line { compression: Some(Compression { is_on, inflater, deflater, sequence: 0 }), ..self }
     }
 

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::client::{ClientError, ConnectOptions, Connection};
+use wire::compression::Method;
 use wire::constants::capability;
 
 /// Each has an account of its name, whose password is `secret`.
@@ -50,6 +51,8 @@ impl Plan {
         let mut capabilities = capability::CLIENT;
         for flag in [
             capability::COMPRESS,
+            capability::ZSTD_COMPRESSION,
+            capability::PROGRESS,
             capability::LOCAL_FILES,
             capability::FOUND_ROWS,
             capability::INTERACTIVE,
@@ -99,14 +102,18 @@ impl Plan {
         };
         std::io::Write::write_all(&mut line, self.header)?;
         let compresses = Rc::new(Cell::new(false));
+        let method = match self.options.capabilities & capability::COMPRESS {
+            0 => Method::Zstd { level: 3 },
+            _ => Method::Zlib,
+        };
         let line = if self.changes_inside { line } else { line.changed_by(plain) };
         let connection = if self.is_encrypted {
             let inside = if self.changes_inside { encrypted } else { None };
             Connection::connect_encrypted(line, &self.options, |line| {
-                Ok(line.encrypted(inside)?.compressed_by(compresses.clone()))
+                Ok(line.encrypted(inside)?.compressed_by(method, compresses.clone()))
             })
         } else {
-            Connection::connect(line.compressed_by(compresses.clone()), &self.options)
+            Connection::connect(line.compressed_by(method, compresses.clone()), &self.options)
         };
         let connection = match connection {
             Err(ClientError::Io(_) | ClientError::Protocol(_))
@@ -116,7 +123,8 @@ impl Plan {
             }
             connection => connection?,
         };
-        compresses.set(connection.capabilities() & capability::COMPRESS != 0);
+        let compressions = capability::COMPRESS | capability::ZSTD_COMPRESSION;
+        compresses.set(connection.capabilities() & compressions != 0);
         Ok(connection)
     }
 }

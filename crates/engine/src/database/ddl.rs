@@ -25,6 +25,34 @@ use types::KeyCodec;
 use vfs::Create;
 use wal::Durability;
 
+/// How an index is built.
+pub struct Building<'b> {
+    /// Memory for sorting. What does not fit goes to a scratch file.
+    pub sort_bytes: usize,
+    /// Called every few thousand entries with the step and how many entries it has done. An error ends the
+    /// building. It is called under the catalogue's latch: it must not wait.
+    pub watch: &'b mut dyn FnMut(BuildStep, u64) -> Result<()>,
+}
+
+/// A step of building an index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BuildStep {
+    /// The rows are read and their entries sorted.
+    Read,
+    /// The tree is written.
+    Write,
+}
+
+/// After how many entries [`Building::watch`] is called again.
+const ENTRIES_A_WATCH: u64 = 4096;
+
+/// An index that is to be built.
+struct NewIndex {
+    codec: Arc<KeyCodec>,
+    unique: bool,
+    whole_keys: bool,
+}
+
 /// How long a change of definition waits for transactions that have changed the table.
 const DEFINITION_PATIENCE: Patience = Patience::Limit(std::time::Duration::from_secs(50));
 
@@ -383,15 +411,14 @@ impl Database {
     /// [`Error::NoSuchTable`], [`Error::IndexExists`]; [`Error::DuplicateKey`] if the index is unique and
     /// rows collide. As any change of definitions: see [`Database::create_database`].
     pub fn create_index(&self, table: &Table, index: IndexDef) -> Result<()> {
-        self.create_index_within(table, index, SORT_BYTES)
+        self.build_index(table, index, Building { sort_bytes: SORT_BYTES, watch: &mut |_, _| Ok(()) })
     }
 
-    /// [`Database::create_index`] that sorts in so many bytes of memory, and beyond them in a scratch file.
+    /// [`Database::create_index`] that can be watched.
     ///
     /// # Errors
-    /// As [`Database::create_index`].
-    /// As any change of definitions: see [`Database::create_database`].
-    pub fn create_index_within(&self, table: &Table, index: IndexDef, sort_bytes: usize) -> Result<()> {
+    /// As [`Database::create_index`], and those of `building.watch`: the table is then as it was.
+    pub fn build_index(&self, table: &Table, index: IndexDef, building: Building<'_>) -> Result<()> {
         let _definition = self.lock_definition(table)?;
         let mut catalogue = self.definitions.catalogue.lock();
         self.core.touch()?;
@@ -405,11 +432,12 @@ impl Database {
         let unique = index.unique;
         let whole_keys = !def.packs_keys(def.indexes.len());
         let path = self.dir.join(TABLES_DIR).join(format!("sort-{}", state.space.file_id()));
-        let sorter = Sorter::new(self.files.vfs.clone(), &path, sort_bytes);
+        let sorter = Sorter::new(self.files.vfs.clone(), &path, building.sort_bytes);
         // CRASH: until the catalogue names the tree its pages belong to nothing. What fails below gives them
         // back, or has not ended an operation of its own.
         let operation = state.space.doubt()?;
-        let built = self.build(table, state, codec.clone(), unique, whole_keys, sorter).and_then(|tree| {
+        let new = NewIndex { codec: codec.clone(), unique, whole_keys };
+        let built = self.build(table, state, new, sorter, building.watch).and_then(|tree| {
             self.name_index(&mut catalogue, table, def, Index { tree, since: 0, codec, unique })
         });
         state.space.end_operation(operation);
@@ -448,18 +476,24 @@ impl Database {
         &self,
         table: &Table,
         state: &TableState,
-        codec: Arc<KeyCodec>,
-        unique: bool,
-        whole_keys: bool,
+        NewIndex { codec, unique, whole_keys }: NewIndex,
         mut sorter: Sorter,
+        watch: &mut dyn FnMut(BuildStep, u64) -> Result<()>,
     ) -> Result<Tree> {
         // A stand-in for the tree that does not exist yet: only codec and uniqueness make entries.
         let maker = Index { tree: state.indexes[0].tree.clone(), since: 0, codec, unique };
         let mut entry = Entry::default();
         let mut rest = Remainder::new(Vec::new(), None);
         let mut chunk = Chunk::default();
+        let mut entries = 0;
+        let mut watched = 0;
         while !rest.done {
             state.indexes[0].tree.read_forward(&mut rest, &mut chunk, usize::MAX)?;
+            entries += chunk.len() as u64;
+            if entries >= watched {
+                watch(BuildStep::Read, entries)?;
+                watched = entries + ENTRIES_A_WATCH;
+            }
             for i in 0..chunk.len() {
                 let (primary_key, cell) = chunk.entry(i);
                 let image;
@@ -482,7 +516,12 @@ impl Database {
         let own = Some(maker.codec.clone());
         let mut builder = TreeBuilder::new(state.space.clone(), state.next_tree, own, whole_keys, Stamp(0))?;
         let mut last: Vec<u8> = Vec::new();
+        let mut entries = 0;
         let built = sorter.finish(|key, own| {
+            if entries % ENTRIES_A_WATCH == 0 {
+                watch(BuildStep::Write, entries)?;
+            }
+            entries += 1;
             let own = own.try_into().map_or(0, u32::from_le_bytes) as usize;
             if own > 0 && last == key[..own] {
                 return Err(Error::DuplicateKey { index: IndexId(state.indexes.len() as u16) });

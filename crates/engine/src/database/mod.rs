@@ -22,6 +22,7 @@ mod undoer;
 
 pub use caches::Preloaded;
 pub use damage::DamagedTable;
+pub use ddl::{BuildStep, Building};
 pub use load::{Load, Loaded, LoadedRows};
 pub use scratch::ScratchFile;
 

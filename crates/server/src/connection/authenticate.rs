@@ -1,5 +1,6 @@
 //! From the greeting to a session.
 
+use super::compressions::Compressions;
 use super::ways::{Entry, Exchange};
 use super::{Channel, End, Output, proxied};
 use crate::accounts::{self, Trust};
@@ -11,11 +12,12 @@ use rustls::ProtocolVersion;
 use sql::accounts::{Account, TlsNeed};
 use sql::audit::ConnectionEvent;
 use sql::host::ConnectionCount;
-use sql::{ErrorKind, Session, SqlError};
+use sql::{Compression, ErrorKind, Session, SqlError};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use wire::auth::{SCRAMBLE_BYTES, Scramble};
+use wire::compression::Method;
 use wire::constants::{auth_plugin, capability, charset, status};
 use wire::handshake::{ChangeUser, Greeting, HandshakeResponse, is_tls_request};
 use wire::response::{self, OkFields, OkHeader};
@@ -50,7 +52,8 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
     let scramble = new_scramble()?;
     channel.scramble = scramble;
     let tls = if shared.tls.is_some() { capability::SSL } else { 0 };
-    let capabilities = capability::SERVER | tls;
+    let compressions = Compressions::of(&values.text("protocol_compression_algorithms"));
+    let capabilities = (capability::SERVER | tls) & !compressions.forbidden();
     let greeting = Greeting {
         server_version: values.text("version"),
         connection_id: channel.output.entry.id as u32,
@@ -74,6 +77,7 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
     let response = HandshakeResponse::parse(channel.reader.payload(&packet))
         .map_err(|_| End::Refused(SqlError::new(ErrorKind::BadHandshake, "Bad handshake")))?;
     channel.output.capabilities = response.capabilities & capabilities;
+    channel.compression = compressions.method(&response, channel.output.capabilities)?;
     let response_is_of_mariadb = response.capabilities & capability::LONG_PASSWORD == 0;
     channel.interactive = response.capabilities & capability::INTERACTIVE != 0;
     let claim = Claim {
@@ -362,10 +366,13 @@ fn enter_database(channel: &mut Channel, admitted: Admitted, claim: &Claim) -> R
 /// Sends the OK of a login. What follows may be compressed.
 fn send_welcome(channel: &mut Channel, mut session: Session) -> Result<Session, End> {
     channel.flush()?;
-    if channel.output.capabilities & capability::COMPRESS != 0 {
-        channel.output.entry.stream.compress();
+    if let Some(method) = channel.compression {
+        channel.output.entry.stream.compress(method);
         channel.reader.ignore_sequences();
-        session.set_compressed();
+        session.set_compression(match method {
+            Method::Zlib => Compression { algorithm: "zlib", level: 6 },
+            Method::Zstd { level } => Compression { algorithm: "zstd", level },
+        });
     }
     Ok(session)
 }

@@ -437,6 +437,7 @@ pub(super) fn form(capabilities: u64, session: &Session, settings: &Settings, en
         cache_metadata: capabilities & capability::CACHE_METADATA != 0,
         charset: settings.results,
         status: session.status_flags(),
+        progress: capabilities & capability::PROGRESS != 0,
         files: (capabilities & capability::LOCAL_FILES != 0).then(|| FileLimits {
             packet_bytes_max: session.variables().common.max_allowed_packet as usize,
             read_timeout: settings.read_timeout,

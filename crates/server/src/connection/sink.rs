@@ -9,12 +9,13 @@ use crate::registry::Entry;
 use crate::stream::Stream;
 use sql::host::Interrupt;
 use sql::{
-    Change, ColumnMeta, Completion, ErrorKind, FileParts, KeptRows, ResultSink, RowKeeper, Session, SqlError,
+    Change, ColumnMeta, Completion, ErrorKind, FileParts, KeptRows, Progress, ResultSink, RowKeeper, Session,
+    SqlError,
 };
 use std::io;
 use types::ValueRef;
 use wire::constants::status;
-use wire::response::{self, Definitions, OkFields, OkHeader};
+use wire::response::{self, Definitions, OkFields, OkHeader, ProgressReport};
 use wire::row::BinaryRow;
 use wire::{PacketWriter, put};
 
@@ -43,6 +44,9 @@ impl Scratch {
     }
 }
 
+/// A client that has more than this many bytes still to be sent is not told of progress.
+const PROGRESS_BYTES_MAX: usize = 4 << 10;
+
 /// How rows are sent: as text for COM_QUERY, binary for COM_STMT_EXECUTE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Encoding {
@@ -60,6 +64,8 @@ pub(super) struct Form {
     pub charset: ResultCharset,
     /// The session's flags before the statement, or behind the statement before in the same text.
     pub status: u16,
+    /// The client wants to know how far long statements are.
+    pub progress: bool,
     /// How a file of the client is read. `None` if the client sends no files.
     pub files: Option<FileLimits>,
 }
@@ -235,10 +241,15 @@ impl<'c> WireSink<'c> {
     #[cold]
     fn flush(&mut self) -> Result<(), SqlError> {
         // While it waits for a slow client, the statement does not count against `thread_concurrency`.
-        let sent = self.interrupt.outside(|| self.stream.write_all(self.writer.bytes()));
+        let sent = self.interrupt.outside(|| self.stream.write_all(self.writer.bytes()))?;
+        self.sent(sent)
+    }
+
+    /// The writer's bytes were sent, or could not be.
+    fn sent(&mut self, sent: io::Result<()>) -> Result<(), SqlError> {
         self.entry.count_sent(self.writer.len());
         self.writer.clear();
-        sent?.map_err(|error| {
+        sent.map_err(|error| {
             let what = SqlError::new(
                 ErrorKind::NetworkWriteFailed,
                 format!("Got an error writing communication packets: {error}"),
@@ -328,6 +339,26 @@ impl ResultSink for WireSink<'_> {
         response::file_request(self.writer, name);
         self.flush()?;
         Ok(Some(Box::new(ClientFile::new(self, limits))))
+    }
+
+    fn progress(&mut self, progress: Progress, what: &str) -> Result<(), SqlError> {
+        if !self.form.progress || self.in_rows || self.writer.len() > PROGRESS_BYTES_MAX {
+            return Ok(());
+        }
+        // The statement may hold latches, so it does not wait for a client that does not read.
+        if !self.stream.is_writable() {
+            return Ok(());
+        }
+        self.write_end(self.form.status | status::MORE_RESULTS);
+        let report = ProgressReport {
+            stage: progress.stage,
+            stages: progress.stages,
+            done: progress.done,
+            what: what.as_bytes(),
+        };
+        report.write(self.writer);
+        let sent = self.stream.write_all(self.writer.bytes());
+        self.sent(sent)
     }
 
     fn more_follow(&mut self, more: bool) {

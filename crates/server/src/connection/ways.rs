@@ -52,7 +52,11 @@ impl Exchange<'_> {
         {
             return Ok(Entry::Open(Vec::new()));
         }
-        for way in account.ways.iter().filter(|way| way.plugin != UNIX_SOCKET) {
+        // The method that the client names is the one that it surely has, and some end the login if they are
+        // asked by another one.
+        let is_named = |way: &&Way| way.plugin.as_bytes() == self.plugin;
+        let (named, others): (Vec<&Way>, Vec<&Way>) = account.ways.iter().partition(is_named);
+        for way in named.into_iter().chain(others).filter(|way| way.plugin != UNIX_SOCKET) {
             if let Entry::Open(secret) = self.try_way(way)? {
                 return Ok(Entry::Open(secret));
             }
@@ -73,7 +77,7 @@ impl Exchange<'_> {
     fn try_way(&mut self, way: &Way) -> Result<Entry, End> {
         match way.plugin.as_str() {
             NATIVE => {
-                self.switch_to(auth_plugin::NATIVE_PASSWORD)?;
+                self.switch_to(auth_plugin::NATIVE_PASSWORD, way)?;
                 if way.text.is_empty() {
                     return Ok(Entry::open_if(!self.uses_password(), b""));
                 }
@@ -83,7 +87,7 @@ impl Exchange<'_> {
             ED25519 => self.try_ed25519(way),
             PARSEC => self.try_parsec(way),
             CACHING_SHA2 => {
-                self.switch_to(auth_plugin::CACHING_SHA2)?;
+                self.switch_to(auth_plugin::CACHING_SHA2, way)?;
                 match way.text.is_empty() {
                     true => Ok(Entry::open_if(!self.uses_password(), b"")),
                     false => self.try_caching_sha2(way),
@@ -93,9 +97,11 @@ impl Exchange<'_> {
         }
     }
 
-    /// Has the client answer by this method, unless it has.
-    fn switch_to(&mut self, plugin: &str) -> Result<(), End> {
-        if self.plugin != plugin.as_bytes() {
+    /// Has the client answer by this method, unless it has. MySQL's library answers a greeting whose method
+    /// it lacks with nothing, and names a method by which it wants to be asked.
+    fn switch_to(&mut self, plugin: &str, way: &Way) -> Result<(), End> {
+        let may_be_none = !self.uses_password() && !way.text.is_empty();
+        if may_be_none || self.plugin != plugin.as_bytes() {
             let data = [&self.scramble[..], &[0]].concat();
             self.answer = self.ask(|packet| write_auth_switch(packet, plugin, &data))?;
             self.plugin = plugin.as_bytes().to_vec();

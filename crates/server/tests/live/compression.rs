@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use wire::client::{ConnectOptions, Connection};
-use wire::compression::{Deflater, Inflater};
+use wire::compression::{Deflater, Inflater, Method};
 use wire::constants::capability;
 
 /// A client's side. It compresses from the moment on when it is told to, behind the login.
@@ -53,14 +53,21 @@ impl Write for Compressing {
     }
 }
 
-fn connect(live: &Live) -> Connection<Compressing> {
+/// The flags by which a client asks for compression, and what it then gets.
+const METHODS: [(u64, Method, [&str; 2]); 3] = [
+    (capability::COMPRESS, Method::Zlib, ["zlib", "6"]),
+    (capability::ZSTD_COMPRESSION, Method::Zstd { level: 3 }, ["zstd", "3"]),
+    (capability::COMPRESS | capability::ZSTD_COMPRESSION, Method::Zlib, ["zlib", "6"]),
+];
+
+fn connect(live: &Live, flags: u64, method: Method) -> Connection<Compressing> {
     let mut options = ConnectOptions::default();
-    options.capabilities |= capability::COMPRESS;
+    options.capabilities |= flags;
     let stream = Compressing {
         stream: live.raw(),
         is_on: Cell::new(false),
-        inflater: RefCell::default(),
-        deflater: Deflater::default(),
+        inflater: RefCell::new(Inflater::new(method)),
+        deflater: Deflater::new(method),
         sequence: 0,
         received: 0,
     };
@@ -72,11 +79,16 @@ fn connect(live: &Live) -> Connection<Compressing> {
 #[test]
 fn statements_and_rows_of_all_sizes_go_both_ways() {
     let live = Live::start(&["--max_allowed_packet=64M"]);
-    let mut client = connect(&live);
-    assert_eq!(
-        client.query("SHOW STATUS LIKE 'Compression'").unwrap().to_text(),
-        [["Compression".to_owned(), "ON".to_owned()]]
-    );
+    for (flags, method, told) in METHODS {
+        go_both_ways(connect(&live, flags, method), told);
+    }
+}
+
+fn go_both_ways(mut client: Connection<Compressing>, [algorithm, level]: [&str; 2]) {
+    let status = client.query("SHOW STATUS LIKE 'Compression%'").unwrap().to_text();
+    let expected =
+        [["Compression", "ON"], ["Compression_algorithm", algorithm], ["Compression_level", level]];
+    assert_eq!(status, expected);
     for length in [0, 1, 48, 49, 50, 51, 16_384, 1 << 20, (1 << 24) - 1, 40 << 20] {
         let text: String = ('a'..='z').cycle().take(length).collect();
         let before = client.stream().received;
@@ -95,8 +107,31 @@ fn statements_and_rows_of_all_sizes_go_both_ways() {
 #[test]
 fn a_client_that_asks_for_no_compression_gets_none() {
     let live = Live::start(&[]);
-    let rows = live.connect().query("SHOW STATUS LIKE 'Compression'").unwrap().to_text();
-    assert_eq!(rows[0][1], "OFF");
+    let rows = live.connect().query("SHOW STATUS LIKE 'Compression%'").unwrap().to_text();
+    assert_eq!(rows, [["Compression", "OFF"], ["Compression_algorithm", ""], ["Compression_level", "0"]]);
+}
+
+#[test]
+fn the_server_offers_what_it_is_allowed_to() {
+    let live = Live::start(&["--protocol-compression-algorithms=zstd"]);
+    let offered = |live: &Live| {
+        let options = ConnectOptions { capabilities: u64::MAX, ..ConnectOptions::default() };
+        match Connection::connect(live.raw(), &options) {
+            Ok(client) => client.greeting().capabilities,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    // A client that speaks plainly is told.
+    let refused = Connection::connect(live.raw(), &ConnectOptions::default()).unwrap_err();
+    assert_eq!(refused.code(), Some(3922), "{refused}");
+    let (flags, method, _) = METHODS[1];
+    let mut client = connect(&live, flags, method);
+    assert_eq!(client.greeting().capabilities & capability::COMPRESS, 0);
+    client.query("SET GLOBAL protocol_compression_algorithms = 'uncompressed'").unwrap();
+    let both = capability::COMPRESS | capability::ZSTD_COMPRESSION;
+    assert_eq!(offered(&live) & both, 0);
+    let names = client.query("SET GLOBAL protocol_compression_algorithms = 'lz4'").unwrap_err();
+    assert_eq!(names.code(), Some(1231), "{names}");
 }
 
 #[test]
@@ -108,7 +143,8 @@ fn what_is_no_frame_ends_the_connection_and_nothing_else() {
         &[0, 0, 0, 0, 0xff, 0xff, 0xff],
         &[0xff; 100],
     ] {
-        let client = connect(&live);
+        let (flags, method, _) = METHODS[hostile.len() % 2];
+        let client = connect(&live, flags, method);
         let mut stream = client.into_stream().stream;
         stream.write_all(hostile).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();

@@ -17,6 +17,7 @@ mod malformed;
 mod methods;
 mod packets;
 mod password_checks;
+mod progress;
 mod proxies;
 mod query_attributes;
 mod row_locks;

@@ -130,6 +130,7 @@ fn login_with_attributes(live: &Live, attributes: &[u8]) -> Vec<u8> {
         database: None,
         auth_plugin: auth_plugin::NATIVE_PASSWORD.as_bytes(),
         attributes: b"",
+        zstd_level: 0,
     };
     let mut payload = Vec::new();
     response.write(&mut payload);

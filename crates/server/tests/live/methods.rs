@@ -2,7 +2,13 @@
 
 use crate::support::Live;
 use crate::tls::encrypted_as_any;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use wire::auth::{self, caching_sha2};
 use wire::client::{ClientError, ConnectOptions};
+use wire::constants::capability;
+use wire::handshake::{Greeting, HandshakeResponse, parse_auth_switch};
+use wire::{PacketReader, PacketWriter};
 
 const METHODS: [&str; 4] = ["mysql_native_password", "caching_sha2_password", "ed25519", "parsec"];
 
@@ -96,6 +102,82 @@ fn a_connection_changes_to_users_of_each_method() {
                     Ok(client.query(who)?.to_text().concat().concat())
                 });
             }
+        }
+    }
+}
+
+/// A client's side of a login, packet by packet.
+struct Login {
+    stream: UnixStream,
+    reader: PacketReader,
+}
+
+impl Login {
+    fn next(&mut self) -> Vec<u8> {
+        loop {
+            if let Some(packet) = self.reader.next_packet().unwrap() {
+                return self.reader.payload(&packet).to_vec();
+            }
+            let count = self.stream.read(self.reader.space()).unwrap();
+            assert!(count > 0, "the server left");
+            self.reader.received(count);
+        }
+    }
+
+    fn send(&mut self, payload: &[u8]) {
+        let mut writer = PacketWriter::new();
+        writer.set_sequence(self.reader.sequence());
+        writer.packet(payload);
+        self.stream.write_all(writer.bytes()).unwrap();
+        self.reader.set_sequence(writer.sequence());
+    }
+}
+
+/// As MySQL's library does that lacks the method of the greeting.
+#[test]
+fn a_client_that_answers_nothing_and_names_a_method_is_asked_by_it() {
+    let live = with_accounts(&[]);
+    let by = |method: &str| format!("{method} USING PASSWORD('secret')");
+    let both = format!("CREATE USER both IDENTIFIED VIA {} OR {}", by(METHODS[0]), by(METHODS[1]));
+    live.connect().query(&both).unwrap();
+    for (user, method, answer) in [
+        (METHODS[0], METHODS[0], auth::answer as fn(&[u8], &[u8]) -> Vec<u8>),
+        (METHODS[1], METHODS[1], caching_sha2::answer),
+        ("both", METHODS[1], caching_sha2::answer),
+    ] {
+        for password in ["secret", "wrong"] {
+            let mut login = Login { stream: live.raw(), reader: PacketReader::new(1 << 20) };
+            Greeting::parse(&login.next()).unwrap();
+            let mut payload = Vec::new();
+            HandshakeResponse {
+                capabilities: capability::CLIENT,
+                packet_bytes_max: 1 << 24,
+                charset: 45,
+                user: user.as_bytes(),
+                auth_answer: b"",
+                database: None,
+                auth_plugin: method.as_bytes(),
+                attributes: b"",
+                zstd_level: 0,
+            }
+            .write(&mut payload);
+            login.send(&payload);
+            let asked = login.next();
+            let (plugin, scramble) = parse_auth_switch(&asked).unwrap();
+            assert_eq!(plugin, method.as_bytes());
+            login.send(&answer(password.as_bytes(), scramble));
+            let mut said = login.next();
+            if said == [caching_sha2::MORE_DATA, caching_sha2::NEEDS_PASSWORD] {
+                login.send(&[password.as_bytes(), &[0]].concat());
+                said = login.next();
+            }
+            let expected = match (password, user) {
+                ("secret", _) => 0,
+                // The other method is next.
+                (_, "both") => 0xfe,
+                _ => 0xff,
+            };
+            assert_eq!(said[0], expected, "{user} {password}: {said:?}");
         }
     }
 }

@@ -14,6 +14,7 @@ mod lookup;
 mod memory;
 mod phases;
 pub(crate) mod plans;
+mod progress_meter;
 pub(crate) mod slots;
 mod target;
 mod timer;
@@ -27,6 +28,7 @@ pub use figures::{StatementFigures, with_values};
 pub use instance::Instance;
 pub use kept_rows::{KeptRows, RowKeeper};
 pub(crate) use memory::{StatementCache, WorkingMemory};
+pub(crate) use progress_meter::ProgressMeter;
 pub(crate) use target::Target;
 use track::Tracker;
 
@@ -142,6 +144,13 @@ pub struct Session {
     pub(crate) before: figures::Counted,
 }
 
+/// How a connection is compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Compression {
+    pub algorithm: &'static str,
+    pub level: u8,
+}
+
 /// The client of a session. The server sets it when the client connects; statements read it.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -156,8 +165,8 @@ pub(crate) struct Client {
     pub(crate) multi_statements: bool,
     /// Version and cipher of TLS, if the connection is encrypted.
     pub(crate) encryption: Option<(&'static str, &'static str)>,
-    /// The protocol is compressed.
-    pub(crate) compressed: bool,
+    /// `None` if the protocol is not compressed.
+    pub(crate) compression: Option<Compression>,
     /// False for sessions of the server's own.
     pub(crate) is_audited: bool,
     /// COMMIT RELEASE: the client is sent away. The only field that a statement changes.
@@ -225,7 +234,7 @@ impl Session {
             counts_found_rows: false,
             multi_statements: false,
             encryption: None,
-            compressed: false,
+            compression: None,
             is_audited: false,
             released: false,
         };
@@ -313,9 +322,9 @@ impl Session {
         self.state.query_attributes = attributes;
     }
 
-    /// Notes that the protocol is compressed, for SHOW STATUS.
-    pub fn set_compressed(&mut self) {
-        self.client.compressed = true;
+    /// Notes how the protocol is compressed, for SHOW STATUS.
+    pub fn set_compression(&mut self, compression: Compression) {
+        self.client.compression = Some(compression);
     }
 
     /// Applies what the client said in the handshake: the number of its collation, and whether it is

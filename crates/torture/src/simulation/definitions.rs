@@ -4,7 +4,7 @@ use super::model::{Identity, Name, Rows, State, TableState};
 use super::schema::{INDEXES, image, index, random_definition};
 use super::world::{Outcome, World, Wrong};
 use base::sync::Arc;
-use engine::{Error, KeyList};
+use engine::{Building, Error, KeyList};
 use std::collections::BTreeMap;
 
 /// Tables there are at most.
@@ -138,7 +138,8 @@ impl World {
         self.tell(format!("CREATE INDEX {} ON {name:?}", index.name));
         let opened = self.open_table(&name)?;
         let sort_bytes = [100, 2_000, 1 << 20][self.random.index(3)];
-        let result = self.database.create_index_within(&opened, index.clone(), sort_bytes);
+        let building = Building { sort_bytes, watch: &mut |_, _| Ok(()) };
+        let result = self.database.build_index(&opened, index.clone(), building);
         // The transactions that were waited for may have changed it.
         let table = self.committed.tables[&name].clone();
         if table.def.indexes.iter().any(|other| other.name == index.name) {

@@ -10,7 +10,7 @@ use crate::constants::{capability, status};
 use crate::cursor::Cursor;
 use crate::frame::Packet;
 use crate::handshake::Greeting;
-use crate::response::{Definitions, OkFields, PrepareOk, ServerError, parse_column_count};
+use crate::response::{Definitions, OkFields, PrepareOk, ProgressReport, ServerError, parse_column_count};
 use crate::row::BinaryRowReader;
 use crate::value::{DateTime, Time, WireType, WireValue};
 use crate::{FrameError, Malformed, PacketReader, PacketWriter};
@@ -198,6 +198,22 @@ pub struct Prepared {
     pub columns: Vec<OwnedColumn>,
 }
 
+/// How far a statement was: see [`ProgressReport`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    pub stage: u8,
+    pub stages: u8,
+    pub done: u32,
+    pub what: String,
+}
+
+impl From<ProgressReport<'_>> for Report {
+    fn from(report: ProgressReport<'_>) -> Report {
+        let what = String::from_utf8_lossy(report.what).into_owned();
+        Report { stage: report.stage, stages: report.stages, done: report.done, what }
+    }
+}
+
 /// The size of a packet of a local file: as much as a socket's buffer holds.
 const LOCAL_PART_BYTES: usize = 128 << 10;
 
@@ -212,6 +228,7 @@ pub struct Connection<S> {
     /// The columns of prepared statements, as the server sent them last. Empty without CACHE_METADATA.
     kept: HashMap<u32, Vec<OwnedColumn>>,
     pub(super) login_info: Vec<u8>,
+    reports: Vec<Report>,
 }
 
 impl<S: Read + Write> Connection<S> {
@@ -251,6 +268,7 @@ impl<S: Read + Write> Connection<S> {
             greeting: plain.greeting,
             capabilities: plain.capabilities,
             kept: HashMap::new(),
+            reports: Vec::new(),
             login_info: Vec::new(),
         };
         connection.log_in(options, true)?;
@@ -274,6 +292,7 @@ impl<S: Read + Write> Connection<S> {
             },
             capabilities: 0,
             kept: HashMap::new(),
+            reports: Vec::new(),
             login_info: Vec::new(),
         };
         let packet = connection.read_packet()?;
@@ -527,12 +546,22 @@ impl<S: Read + Write> Connection<S> {
 
     /// The next packet. An error packet of the server becomes an `Err`.
     fn read_response(&mut self) -> Result<Packet, ClientError> {
-        let packet = self.read_packet()?;
-        let payload = self.reader.payload(&packet);
-        if payload.first() == Some(&0xff) {
-            return Err(ClientError::Server(ServerError::parse(payload)?));
+        loop {
+            let packet = self.read_packet()?;
+            let payload = self.reader.payload(&packet);
+            if payload.first() != Some(&0xff) {
+                return Ok(packet);
+            }
+            match ProgressReport::parse(payload)? {
+                Some(report) => self.reports.push(Report::from(report)),
+                None => return Err(ClientError::Server(ServerError::parse(payload)?)),
+            }
         }
-        Ok(packet)
+    }
+
+    /// The reports of progress that have come since they were taken last.
+    pub fn take_reports(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.reports)
     }
 
     fn definitions(&mut self, count: u64) -> Result<Vec<OwnedColumn>, ClientError> {

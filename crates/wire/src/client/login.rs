@@ -33,6 +33,7 @@ impl<S: Read + Write> Connection<S> {
             database: options.database.as_deref().map(str::as_bytes),
             auth_plugin: plugin.as_bytes(),
             attributes: b"",
+            zstd_level: 3,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::constants::status;
 use crate::cursor::Cursor;
-use crate::response::{OkFields, PrepareOk, ServerError};
+use crate::response::{OkFields, PrepareOk, ProgressReport, ServerError};
 use crate::{FrameError, Malformed, PacketReader};
 
 /// The kind of the request, because a response does not say what it answers.
@@ -99,6 +99,9 @@ impl ResponseScanner {
     /// If the payload does not follow the protocol.
     pub fn packet(&mut self, payload: &[u8]) -> Result<bool, Malformed> {
         if payload.first() == Some(&0xff) {
+            if ProgressReport::parse(payload)?.is_some() {
+                return Ok(false);
+            }
             self.summary.error = Some(ServerError::parse(payload)?);
             return Ok(true);
         }

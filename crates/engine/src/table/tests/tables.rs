@@ -3,7 +3,8 @@
 use crate::Reader;
 use crate::tests::{CacheSize, Row, fixed_table_def, int_key, matrix, options, part, table_def};
 use crate::{
-    Batch, Database, Direction, Error, HitPath, IndexDef, Integers, KeyList, KeyRange, Table, TableDef,
+    Batch, Building, Database, Direction, Error, HitPath, IndexDef, Integers, KeyList, KeyRange, Table,
+    TableDef,
 };
 use base::IndexId;
 use base::sync::{Arc, thread};
@@ -449,7 +450,8 @@ fn an_index_built_later_has_what_one_built_along_has() {
         for index in indexes {
             let before = fixture.table.version();
             // So little memory that the build sorts in a scratch file.
-            fixture.database.create_index_within(&fixture.table, index, 10_000).unwrap();
+            let building = Building { sort_bytes: 10_000, watch: &mut |_, _| Ok(()) };
+            fixture.database.build_index(&fixture.table, index, building).unwrap();
             assert!(fixture.table.version() > before);
         }
         fixture.check(&model);

@@ -107,7 +107,7 @@ pub(crate) fn maintain_tables(
             }
             let what = if operation.changes() { TableUse::Write } else { TableUse::Read };
             session.note_table(what, &database, &name);
-            maintain(session, &table, operation)
+            maintain(session, &table, operation, sink)
         });
         let lines = match lines {
             Err(error)
@@ -136,7 +136,12 @@ pub(crate) fn maintain_tables(
     listing.send(session, sink)
 }
 
-fn maintain(session: &mut Session, table: &Arc<Table>, operation: Operation) -> Result<Vec<Line>, SqlError> {
+fn maintain(
+    session: &mut Session,
+    table: &Arc<Table>,
+    operation: Operation,
+    sink: &mut dyn ResultSink,
+) -> Result<Vec<Line>, SqlError> {
     let ok = line("status", "OK");
     Ok(match operation {
         Operation::Check => match check(session, table)? {
@@ -151,7 +156,7 @@ fn maintain(session: &mut Session, table: &Arc<Table>, operation: Operation) -> 
         }
         Operation::Optimize => {
             let def = table.def();
-            ddl::rebuild_table(session, &def.database, &def.name)?;
+            ddl::rebuild_table(session, &def.database, &def.name, sink)?;
             let note = "Table does not support optimize, doing recreate + analyze instead";
             vec![line("note", note), ok]
         }
@@ -160,7 +165,7 @@ fn maintain(session: &mut Session, table: &Arc<Table>, operation: Operation) -> 
             None => vec![ok],
             Some(damage) => {
                 let def = table.def();
-                ddl::rebuild_table(session, &def.database, &def.name)?;
+                ddl::rebuild_table(session, &def.database, &def.name, sink)?;
                 vec![("warning", damage), ok]
             }
         },

@@ -6,7 +6,9 @@
 use super::build::build;
 use super::copy::copy_rows;
 use super::database::check_writable;
-use super::index::{add_index, algorithm_and_lock, cannot_drop, check_auto_increment, remove_index};
+use super::index::{
+    INDEX_STAGES, add_index, algorithm_and_lock, cannot_drop, check_auto_increment, remove_index,
+};
 use super::table::{check_rename, rename, surroundings, table_error};
 use crate::accounts::Rights;
 use crate::audit::TableUse;
@@ -16,6 +18,7 @@ use crate::definition::parse::{
     charset_option, column_definition, default_value, key_definition, table_options,
 };
 use crate::definition::*;
+use crate::session::ProgressMeter;
 use crate::text::parse::{Word, Words};
 use crate::variables::assign::engine_named;
 use crate::{ErrorKind, ResultSink, Session, SqlError};
@@ -293,10 +296,10 @@ pub(super) fn carry_out(
     session.note_table(TableUse::Alter, database, name);
     let in_place = is_in_place(&actions);
     let copied = if in_place {
-        change_indexes(session, &table, &actions)?;
+        change_indexes(session, &table, &actions, sink)?;
         0
     } else {
-        copy(session, database, name, &table, &actions)?
+        copy(session, database, name, &table, &actions, sink)?
     };
     for action in &actions {
         match action {
@@ -315,10 +318,15 @@ pub(super) fn carry_out(
 }
 
 /// Copies all rows of a table to a new one, as OPTIMIZE TABLE does.
-pub(crate) fn rebuild_table(session: &mut Session, database: &str, name: &str) -> Result<(), SqlError> {
+pub(crate) fn rebuild_table(
+    session: &mut Session,
+    database: &str,
+    name: &str,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
     let instance = session.instance.clone();
     let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
-    copy(session, database, name, &table, &[Action::Rebuild]).map(|_| ())
+    copy(session, database, name, &table, &[Action::Rebuild], sink).map(|_| ())
 }
 
 /// True if no row has to be copied.
@@ -346,7 +354,12 @@ fn is_in_place(actions: &[Action]) -> bool {
     })
 }
 
-fn change_indexes(session: &mut Session, table: &Arc<Table>, actions: &[Action]) -> Result<(), SqlError> {
+fn change_indexes(
+    session: &mut Session,
+    table: &Arc<Table>,
+    actions: &[Action],
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
     let def = table.def();
     let mut dropped = Vec::new();
     for action in actions {
@@ -360,9 +373,11 @@ fn change_indexes(session: &mut Session, table: &Arc<Table>, actions: &[Action])
     if !dropped.is_empty() {
         check_auto_increment(&def, &dropped)?;
     }
+    let added = actions.iter().filter(|action| matches!(action, Action::AddKey(_))).count();
+    let mut meter = ProgressMeter::new(session, added * INDEX_STAGES, sink);
     for action in actions {
         if let Action::AddKey(key) = action
-            && let Err(error) = add_index(session, table, key)
+            && let Err(error) = add_index(session, table, key, &mut meter)
         {
             // Drop the indexes that this statement added before.
             for index in &table.def().indexes {
@@ -582,6 +597,7 @@ fn copy(
     name: &str,
     table: &Arc<Table>,
     actions: &[Action],
+    sink: &mut dyn ResultSink,
 ) -> Result<u64, SqlError> {
     let instance = session.instance.clone();
     let old = table.def();
@@ -612,7 +628,7 @@ fn copy(
     }
     let copy =
         instance.database.create_replacement(def).map_err(|error| table_error(error, database, name))?;
-    let mut swapped = copy_rows(session, table, &copy, &sources).and_then(|count| {
+    let mut swapped = copy_rows(session, table, &copy, &sources, sink).and_then(|count| {
         if old.auto_increment.is_some() && copy.def().auto_increment.is_some() {
             copy.raise_auto_increment(table.next_auto_increment().saturating_sub(1));
         }

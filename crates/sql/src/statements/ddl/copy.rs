@@ -4,8 +4,9 @@ use crate::definition::ColumnDefault;
 use crate::definition::defaults::{column_default, implicit_default};
 use crate::definition::metadata::TableMetadata;
 use crate::expr::{CoerceIssue, Coerced, SqlMode, coerce};
+use crate::session::ProgressMeter;
 use crate::statements::dml::{note_issue, write_error};
-use crate::{Session, SqlError};
+use crate::{ResultSink, Session, SqlError};
 use base::IndexId;
 use bumpalo::Bump;
 use engine::{Direction, KeyList, KeyRange, Table};
@@ -22,7 +23,10 @@ pub(super) fn copy_rows(
     from: &Table,
     to: &Table,
     sources: &[Option<usize>],
+    sink: &mut dyn ResultSink,
 ) -> Result<u64, SqlError> {
+    let mut meter = ProgressMeter::new(session, 1, sink);
+    meter.next_stage("copy to tmp table");
     let (old, new) = (from.def(), to.def());
     let metadata = TableMetadata::of(&new)?;
     let clock = session.clock();
@@ -57,6 +61,7 @@ pub(super) fn copy_rows(
             write.commit()?;
             write = instance.database.begin_write()?;
             batch.clear();
+            meter.note(count, from.row_count())?;
         }
         let Some(row) = row else { break };
         session.interrupt.check()?;

@@ -7,10 +7,11 @@ use crate::accounts::Rights;
 use crate::audit::TableUse;
 use crate::definition::parse::{index_options, key_parts as parse_key_parts};
 use crate::definition::{KeyKind, KeySpec};
+use crate::session::ProgressMeter;
 use crate::statements::dml::duplicate_entry;
 use crate::text::parse::Words;
 use crate::{ErrorKind, ResultSink, Session, SqlError, names};
-use engine::{Error, IndexDef, Table};
+use engine::{BuildStep, Building, Error, IndexDef, Table};
 
 /// CREATE [UNIQUE] INDEX, behind INDEX.
 pub(crate) fn create_index(
@@ -39,7 +40,8 @@ pub(crate) fn create_index(
     session.note_table(TableUse::Alter, &database, &table);
     let kind = if unique { KeyKind::Unique } else { KeyKind::Plain };
     let key = KeySpec { kind, name: Some(name.clone()), parts, comment };
-    match add_index(session, &found, &key) {
+    let added = add_index(session, &found, &key, &mut ProgressMeter::new(session, INDEX_STAGES, sink));
+    match added {
         Err(error) if error.kind == ErrorKind::DuplicateKeyName && if_not_exists => {
             session.state.warnings.note(error.kind, error.message);
         }
@@ -61,8 +63,16 @@ pub(super) fn algorithm_and_lock(words: &mut Words<'_>) -> Result<(), SqlError> 
 /// With less memory than this, in bytes, an index would be sorted in too many pieces.
 const SORT_BYTES_MIN: usize = 1 << 20;
 
+/// An index is added in this many stages.
+pub(super) const INDEX_STAGES: usize = 2;
+
 /// Adds an index, other than the primary key, to a table.
-pub(super) fn add_index(session: &Session, table: &Table, key: &KeySpec) -> Result<(), SqlError> {
+pub(super) fn add_index(
+    session: &Session,
+    table: &Table,
+    key: &KeySpec,
+    meter: &mut ProgressMeter<'_>,
+) -> Result<(), SqlError> {
     let def = table.def();
     let parts = key_parts(&def.columns, key, table.key_bytes_max())?;
     let name = match &key.name {
@@ -78,8 +88,25 @@ pub(super) fn add_index(session: &Session, table: &Table, key: &KeySpec) -> Resu
     let index = IndexDef { name: name.clone(), unique: key.kind == KeyKind::Unique, parts: parts.clone() };
     let sort_bytes = session.variables.values().unsigned("myisam_sort_buffer_size");
     let sort_bytes = usize::try_from(sort_bytes).unwrap_or(usize::MAX).max(SORT_BYTES_MIN);
-    match session.instance.database.create_index_within(table, index, sort_bytes) {
+    let rows = table.row_count();
+    let mut building = None;
+    let mut refusal = None;
+    let mut watch = |step, done| {
+        if building != Some(step) {
+            building = Some(step);
+            meter.next_stage(match step {
+                BuildStep::Read => "reading rows",
+                BuildStep::Write => "writing index",
+            });
+        }
+        meter.note(done, rows).map_err(|error| {
+            refusal = Some(error);
+            Error::Interrupted
+        })
+    };
+    match session.instance.database.build_index(table, index, Building { sort_bytes, watch: &mut watch }) {
         Ok(()) => Ok(()),
+        Err(Error::Interrupted) if let Some(error) = refusal => Err(error),
         Err(Error::IndexExists) => Err(duplicate_key_name(&name)),
         Err(Error::DuplicateKey { .. }) => Err(first_duplicate(table, &parts, &name)?),
         Err(error) => Err(table_error(error, &def.database, &def.name)),

@@ -51,6 +51,12 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("max_prepared_stmt_count", unsigned(16382, 0, 4294967295, 1)).works(),
     // Its own: what the statements of all sessions may hold together. 0 is half of what the key cache leaves.
     global("max_server_mem_used", unsigned(0, 0, 18446744073709551615, 1)).works(),
+    // MySQL's.
+    global(
+        "protocol_compression_algorithms",
+        set_of("zlib,zstd,uncompressed", &["zlib", "zstd", "uncompressed"]),
+    )
+    .works(),
     global("proxy_protocol_networks", text("")).works(),
     global("query_cache_limit", unsigned(1048576, 0, 4294967295, 1)).because(NO_QUERY_CACHE),
     global("query_cache_min_res_unit", unsigned(4096, 0, 4294967295, 8)).because(NO_QUERY_CACHE),

@@ -84,7 +84,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     both("preload_buffer_size", unsigned(32768, 1024, 1073741824, 1))
         .because("pages are read into the frames of the cache, without a buffer"),
     both("profiling", boolean(false)),
-    both("progress_report_time", unsigned(5, 0, 4294967295, 1)),
+    both("progress_report_time", unsigned(5, 0, 4294967295, 1)).works(),
     session("pseudo_thread_id", unsigned(0, 0, 4294967295, 1)).works(),
     both("query_cache_strip_comments", boolean(false)).because(NO_QUERY_CACHE),
     both("query_cache_type", one_of("OFF", &["OFF", "ON", "DEMAND"])).because(NO_QUERY_CACHE),

@@ -1,30 +1,27 @@
 //! Files of the server that LOAD DATA reads.
 
 use crate::error::PRODUCT;
-use crate::host::Interrupt;
-use crate::{ErrorKind, FileParts, Session, SqlError};
+use crate::session::ProgressMeter;
+use crate::{ErrorKind, FileParts, ResultSink, Session, SqlError};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// How many bytes are read at a time.
 const PART_BYTES: usize = 1 << 20;
 
 /// A file on the server's machine.
-#[derive(Debug)]
-pub(super) struct ServerFile {
+pub(super) struct ServerFile<'s> {
     file: File,
     /// The size when it was opened.
     bytes: u64,
     bytes_read: u64,
-    /// Through this, other sessions see how much has been read.
-    interrupt: Arc<Interrupt>,
+    meter: ProgressMeter<'s>,
 }
 
-impl FileParts for ServerFile {
+impl FileParts for ServerFile<'_> {
     fn next_part(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError> {
         let start = buffer.len();
         buffer.resize(start + PART_BYTES, 0);
@@ -38,7 +35,7 @@ impl FileParts for ServerFile {
         match read {
             Ok(count) => {
                 self.bytes_read += count as u64;
-                self.interrupt.note_progress(self.bytes_read, self.bytes);
+                self.meter.note(self.bytes_read, self.bytes)?;
                 Ok(count > 0)
             }
             Err(error) => Err(SqlError::new(
@@ -49,24 +46,24 @@ impl FileParts for ServerFile {
     }
 }
 
-impl Drop for ServerFile {
-    fn drop(&mut self) {
-        self.interrupt.note_progress(0, self.bytes);
-    }
-}
-
 /// Opens a file that LOAD DATA names. A name without a folder means the folder of the default database. A
 /// relative folder is in the data directory.
 ///
 /// # Errors
 /// 13, 29, 1085, 1290.
-pub(super) fn open(session: &Session, name: &str) -> Result<ServerFile, SqlError> {
+pub(super) fn open<'s>(
+    session: &Session,
+    name: &str,
+    sink: &'s mut dyn ResultSink,
+) -> Result<ServerFile<'s>, SqlError> {
     let globals = &session.instance.globals;
     let path = located(session, Path::new(name));
     let allowed = globals.values().text("secure_file_priv");
     let allowed = Some(Path::new(&allowed)).filter(|folder| !folder.as_os_str().is_empty());
     let (file, bytes) = open_within(&path, allowed)?;
-    Ok(ServerFile { file, bytes, bytes_read: 0, interrupt: session.interrupt.clone() })
+    let mut meter = ProgressMeter::new(session, 1, sink);
+    meter.next_stage("Reading file");
+    Ok(ServerFile { file, bytes, bytes_read: 0, meter })
 }
 
 /// Opens a file, which has to be in this folder if there is one. Gives its size too.

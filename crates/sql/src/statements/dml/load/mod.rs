@@ -113,7 +113,7 @@ fn load_into(
         let file: Box<dyn FileParts + '_> = if statement.local {
             sink.client_file(&statement.file)?.ok_or_else(local_is_off)?
         } else {
-            Box::new(file::open(session, &statement.file)?)
+            Box::new(file::open(session, &statement.file, sink)?)
         };
         let mut inserter = Inserter::whole_rows(session, target.clone(), statement.on_duplicate);
         inserter.many_rows();

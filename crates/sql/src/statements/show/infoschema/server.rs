@@ -6,7 +6,7 @@ use crate::accounts::Rights;
 use crate::host::Process;
 use crate::names::charsets::{CHARSETS, COLLATIONS, is_default};
 use crate::variables::{self, Scope};
-use crate::{Session, SqlError};
+use crate::{Progress, Session, SqlError};
 use types::{Decimal, Value};
 
 const NAME_AND_VALUE: &str = "VARIABLE_NAME varchar(64) NOT NULL, VARIABLE_VALUE varchar(4096) NOT NULL";
@@ -147,36 +147,39 @@ fn visible_processes(session: &Session) -> Vec<Process> {
 
 /// The columns of SHOW PROCESSLIST. Unless `full` is set, a statement is cut to 100 characters.
 pub(crate) fn process_rows(session: &Session, full: bool) -> Vec<Vec<Value>> {
-    visible_processes(session)
-        .into_iter()
-        .map(|process| {
-            let info = process.info.map(|info| if full { info } else { info.chars().take(100).collect() });
-            vec![
-                Value::UInt(process.id),
-                Value::text(process.user),
-                Value::text(process.host),
-                process.database.map_or(Value::Null, Value::text),
-                Value::text(process.command),
-                Value::Int((process.millis / 1000) as i64),
-                Value::text(process.state),
-                info.map_or(Value::Null, Value::text),
-                Value::Decimal(Decimal::new(process.progress.into(), 3)),
-            ]
-        })
-        .collect()
+    visible_processes(session).into_iter().map(|process| process_row(process, full)).collect()
+}
+
+fn process_row(process: Process, full: bool) -> Vec<Value> {
+    let info = process.info.map(|info| if full { info } else { info.chars().take(100).collect() });
+    vec![
+        Value::UInt(process.id),
+        Value::text(process.user),
+        Value::text(process.host),
+        process.database.map_or(Value::Null, Value::text),
+        Value::text(process.command),
+        Value::Int((process.millis / 1000) as i64),
+        Value::text(process.state),
+        info.map_or(Value::Null, Value::text),
+        thousandths(process.progress.overall()),
+    ]
 }
 
 fn processes(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
-    let millis: Vec<u64> = visible_processes(session).iter().map(|process| process.millis).collect();
-    let mut rows = process_rows(session, true);
-    // The list may have changed in length between two reads. A missing entry counts as nothing.
-    for (position, row) in rows.iter_mut().enumerate() {
-        let progress = row.pop().unwrap_or(Value::Null);
-        let millis = millis.get(position).copied().unwrap_or(0);
-        row.push(Value::Decimal(Decimal::new(millis.into(), 3)));
-        row.extend([Value::Int(0), Value::Int(0), progress]);
-    }
-    Ok(rows)
+    let of_process = |process: Process| {
+        let Progress { stage, stages, done } = process.progress;
+        let millis = Value::Decimal(Decimal::new(process.millis.into(), 3));
+        let mut row = process_row(process, true);
+        row.pop();
+        row.extend([millis, Value::Int(stage.into()), Value::Int(stages.into()), thousandths(done)]);
+        row
+    };
+    Ok(visible_processes(session).into_iter().map(of_process).collect())
+}
+
+/// Thousandths of a percent as percents.
+fn thousandths(share: u32) -> Value {
+    Value::Decimal(Decimal::new(share.into(), 3))
 }
 
 pub(crate) fn engine_rows() -> Vec<Vec<Value>> {

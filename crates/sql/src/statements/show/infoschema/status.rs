@@ -97,9 +97,22 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Row_cache_invalidations", row_tier.invalidations);
     rows.extend(audit_rows(session));
     rows.extend(tls_rows(session));
-    rows.push(("Compression".into(), (if session.client.compressed { "ON" } else { "OFF" }).into()));
+    rows.extend(compression_rows(session));
     rows.sort();
     rows
+}
+
+/// The first is MariaDB's, too; the others are MySQL's.
+fn compression_rows(session: &Session) -> [(String, String); 3] {
+    let compression = session.client.compression;
+    let on = if compression.is_some() { "ON" } else { "OFF" };
+    let algorithm = compression.map_or("", |compression| compression.algorithm);
+    let level = compression.map_or(0, |compression| compression.level);
+    [
+        ("Compression".to_owned(), on.to_owned()),
+        ("Compression_algorithm".to_owned(), algorithm.to_owned()),
+        ("Compression_level".to_owned(), level.to_string()),
+    ]
 }
 
 fn audit_rows(session: &Session) -> [(String, String); 4] {
