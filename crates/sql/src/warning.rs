@@ -28,10 +28,13 @@ pub struct Warning {
     pub message: String,
 }
 
-/// The diagnostics area of a session: the errors, warnings and notes of the last statement.
+/// The diagnostics area of a session: the errors, warnings and notes of the last statement that had any, or
+/// that used a table.
 #[derive(Clone, Debug)]
 pub struct Warnings {
     list: Vec<Warning>,
+    /// The list is that of a statement before.
+    is_old: bool,
     /// How many there were, including those beyond `kept_max`.
     count: u64,
     errors: u64,
@@ -43,7 +46,7 @@ pub struct Warnings {
 
 impl Default for Warnings {
     fn default() -> Warnings {
-        Warnings { list: Vec::new(), count: 0, errors: 0, kept_max: 64, notes: true }
+        Warnings { list: Vec::new(), is_old: false, count: 0, errors: 0, kept_max: 64, notes: true }
     }
 }
 
@@ -52,6 +55,7 @@ impl Warnings {
         if level == Level::Note && !self.notes {
             return;
         }
+        self.forget_old();
         self.count += 1;
         self.errors += u64::from(level == Level::Error);
         if self.list.len() < self.kept_max {
@@ -74,6 +78,9 @@ impl Warnings {
 
     /// Moves the warnings of another list behind those of this one.
     pub(crate) fn append(&mut self, other: &mut Warnings) {
+        if other.count > 0 {
+            self.forget_old();
+        }
         self.count += other.count;
         self.errors += other.errors;
         let room = self.kept_max.saturating_sub(self.list.len());
@@ -81,7 +88,23 @@ impl Warnings {
         other.clear();
     }
 
+    /// A statement begins. What the one before has left stays until this one has something to tell, or uses a
+    /// table.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.is_old = true;
+    }
+
+    /// The statement uses a table.
+    #[inline]
+    pub(crate) fn forget_old(&mut self) {
+        if self.is_old {
+            self.clear();
+        }
+    }
+
     pub fn clear(&mut self) {
+        self.is_old = false;
         self.list.clear();
         self.count = 0;
         self.errors = 0;
@@ -99,8 +122,8 @@ impl Warnings {
         self.errors
     }
 
-    /// The count as an OK packet carries it.
+    /// The statement's own count, as an OK packet carries it.
     pub(crate) fn count_u16(&self) -> u16 {
-        u16::try_from(self.count).unwrap_or(u16::MAX)
+        if self.is_old { 0 } else { u16::try_from(self.count).unwrap_or(u16::MAX) }
     }
 }

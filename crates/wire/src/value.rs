@@ -39,6 +39,10 @@ impl DateTime {
             _ => 0,
         };
         out.push(length);
+        self.write_parts(out, length);
+    }
+
+    fn write_parts(&self, out: &mut Vec<u8>, length: u8) {
         if length >= 4 {
             out.extend_from_slice(&self.year.to_le_bytes());
             out.extend_from_slice(&[self.month, self.day]);
@@ -46,7 +50,7 @@ impl DateTime {
         if length >= 7 {
             out.extend_from_slice(&[self.hour, self.minute, self.second]);
         }
-        if length == 11 {
+        if length >= 11 {
             out.extend_from_slice(&self.microsecond.to_le_bytes());
         }
     }
@@ -89,6 +93,9 @@ pub enum WireValue<'a> {
     Decimal(&'a [u8]),
     Date(DateTime),
     DateTime(DateTime),
+    /// A date and a time of day in a zone that is so many minutes east of UTC, as MySQL's Connector/J sends
+    /// them.
+    ZonedDateTime(DateTime, i16),
     Time(Time),
 }
 
@@ -129,8 +136,11 @@ impl<'a> WireValue<'a> {
             }
             kind::FLOAT => WireValue::Float(f32::from_bits(cursor.u32("float")?)),
             kind::DOUBLE => WireValue::Double(f64::from_bits(cursor.u64("double")?)),
-            kind::DATE | kind::NEWDATE => WireValue::Date(read_datetime(cursor)?),
-            kind::DATETIME | kind::TIMESTAMP => WireValue::DateTime(read_datetime(cursor)?),
+            kind::DATE | kind::NEWDATE => WireValue::Date(read_datetime(cursor)?.0),
+            kind::DATETIME | kind::TIMESTAMP => match read_datetime(cursor)? {
+                (value, None) => WireValue::DateTime(value),
+                (value, Some(minutes)) => WireValue::ZonedDateTime(value, minutes),
+            },
             kind::TIME => WireValue::Time(read_time(cursor)?),
             kind::DECIMAL | kind::NEWDECIMAL => WireValue::Decimal(cursor.lenenc_bytes("decimal")?),
             kind::VARCHAR | kind::VAR_STRING | kind::STRING | kind::ENUM | kind::SET | kind::JSON => {
@@ -158,7 +168,7 @@ impl<'a> WireValue<'a> {
             WireValue::Binary(_) => (kind::BLOB, false),
             WireValue::Decimal(_) => (kind::NEWDECIMAL, false),
             WireValue::Date(_) => (kind::DATE, false),
-            WireValue::DateTime(_) => (kind::DATETIME, false),
+            WireValue::DateTime(_) | WireValue::ZonedDateTime(..) => (kind::DATETIME, false),
             WireValue::Time(_) => (kind::TIME, false),
         };
         WireType { kind, unsigned }
@@ -176,15 +186,24 @@ impl<'a> WireValue<'a> {
                 put::lenenc_bytes(out, bytes);
             }
             WireValue::Date(date) | WireValue::DateTime(date) => date.write(out),
+            WireValue::ZonedDateTime(date, minutes) => {
+                out.push(ZONED_BYTES);
+                date.write_parts(out, ZONED_BYTES);
+                out.extend_from_slice(&minutes.to_le_bytes());
+            }
             WireValue::Time(time) => time.write(out),
         }
     }
 }
 
-fn read_datetime(cursor: &mut Cursor<'_>) -> Result<DateTime, Malformed> {
+/// A date and a time of day with their zone.
+const ZONED_BYTES: u8 = 13;
+
+/// A date, and the minutes by which its zone is east of UTC, if it has one.
+fn read_datetime(cursor: &mut Cursor<'_>) -> Result<(DateTime, Option<i16>), Malformed> {
     let length = cursor.u8("length of a date")?;
     let mut value = DateTime::default();
-    if !matches!(length, 0 | 4 | 7 | 11) {
+    if !matches!(length, 0 | 4 | 7 | 11 | ZONED_BYTES) {
         return Err(Malformed::new("length of a date"));
     }
     if length >= 4 {
@@ -197,10 +216,14 @@ fn read_datetime(cursor: &mut Cursor<'_>) -> Result<DateTime, Malformed> {
         value.minute = cursor.u8("minute")?;
         value.second = cursor.u8("second")?;
     }
-    if length == 11 {
+    if length >= 11 {
         value.microsecond = cursor.u32("microsecond")?;
     }
-    Ok(value)
+    let minutes = match length {
+        ZONED_BYTES => Some(cursor.u16("time zone")? as i16),
+        _ => None,
+    };
+    Ok((value, minutes))
 }
 
 fn read_time(cursor: &mut Cursor<'_>) -> Result<Time, Malformed> {

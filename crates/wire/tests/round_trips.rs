@@ -87,6 +87,8 @@ fn value() -> impl Strategy<Value = Owned> {
         vec(any::<u8>(), 0..300).prop_map(Owned::Binary),
         vec(b'0'..=b'9', 1..60).prop_map(Owned::Decimal),
         date_time().prop_map(|v| Owned::Plain(WireValue::DateTime(v))),
+        (date_time(), any::<i16>())
+            .prop_map(|(v, minutes)| Owned::Plain(WireValue::ZonedDateTime(v, minutes))),
         date_time().prop_map(|v| {
             let date = DateTime { hour: 0, minute: 0, second: 0, microsecond: 0, ..v };
             Owned::Plain(WireValue::Date(date))

@@ -33,6 +33,9 @@ pub(super) struct Claim {
     answer: Vec<u8>,
     /// The method by which the answer was made. Empty if the answer cannot be used.
     plugin: Vec<u8>,
+    /// The client names a method that the server has not begun with. MySQL's library then answers nothing,
+    /// and waits to be asked.
+    wants_to_be_asked: bool,
     database: Option<String>,
     /// The number of the collation that it speaks in; 0 = it does not say.
     charset: u16,
@@ -84,6 +87,8 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
         user: text(response.user),
         answer: response.auth_answer.to_vec(),
         plugin: method_of(response.auth_plugin),
+        wants_to_be_asked: !response.auth_plugin.is_empty()
+            && response.auth_plugin != greeting.auth_plugin.as_bytes(),
         database: response.database.map(text),
         charset: response.charset.into(),
     };
@@ -168,6 +173,7 @@ impl Claim {
             user: text(request.user),
             answer: request.auth_answer.to_vec(),
             plugin: method_of(request.auth_plugin),
+            wants_to_be_asked: !request.auth_plugin.is_empty(),
             database: Some(text(request.database)).filter(|name| !name.is_empty()),
             charset: request.charset.unwrap_or(0),
         }
@@ -270,8 +276,14 @@ fn identify(
         let errors_max = values.unsigned("max_password_errors");
         shared.accounts.check_block(account, &host, errors_max).map_err(|error| refuse(error, trust))?;
     }
-    let mut exchange =
-        Exchange { shared, channel, scramble, answer: claim.answer.clone(), plugin: claim.plugin.clone() };
+    let mut exchange = Exchange {
+        shared,
+        channel,
+        scramble,
+        answer: claim.answer.clone(),
+        plugin: claim.plugin.clone(),
+        wants_to_be_asked: claim.wants_to_be_asked,
+    };
     let may_talk = is_secure || !values.boolean("require_secure_transport");
     let entry = match &account {
         Some(account) if may_talk => exchange.try_account(account)?,

@@ -10,18 +10,23 @@ use wire::constants::capability;
 use wire::params::{BulkRows, BulkValue, read_types};
 
 /// The rows of a packet, as the session reads them.
-struct PacketRows<'a>(BulkRows<'a>);
+struct PacketRows<'a> {
+    rows: BulkRows<'a>,
+    /// See [`cells::parameter`].
+    zone_seconds: i32,
+}
 
 impl<'a> ParameterRows<'a> for PacketRows<'a> {
     fn rewind(&mut self) {
-        self.0.rewind();
+        self.rows.rewind();
     }
 
     fn next_row(&mut self, row: &mut Vec<BulkParam<'a>>) -> bool {
         row.clear();
-        self.0.next_row(|value| {
+        let zone_seconds = self.zone_seconds;
+        self.rows.next_row(|value| {
             row.push(match value {
-                BulkValue::Value(value) => BulkParam::Value(cells::parameter(value)),
+                BulkValue::Value(value) => BulkParam::Value(cells::parameter(value, zone_seconds)),
                 BulkValue::Default => BulkParam::Default,
                 BulkValue::Ignore => BulkParam::Ignore,
             });
@@ -74,7 +79,11 @@ impl Runner {
         };
         let form = form(*capabilities, session, settings, Encoding::Binary);
         let mut sink = WireSink::new(writer, entry, interrupt, scratch, changes, form);
-        let result = session.execute_bulk(id, &mut PacketRows(rows), &mut sink);
+        let result = session.execute_bulk(
+            id,
+            &mut PacketRows { rows, zone_seconds: session.variables().common.zone_seconds },
+            &mut sink,
+        );
         note_storage_error(shared, &result);
         sink.finish(result, session)?;
         Ok(After::MayHaveChanged)

@@ -242,9 +242,10 @@ fn time(value: &ValueRef<'_>) -> value::Time {
     }
 }
 
-/// A parameter as the SQL layer takes it. Invalid dates become the zero date.
+/// A parameter as the SQL layer takes it, in a session whose time zone is so many seconds east of UTC.
+/// Invalid dates become the zero date.
 #[inline]
-pub(super) fn parameter<'a>(value: wire::WireValue<'a>) -> ValueRef<'a> {
+pub(super) fn parameter<'a>(value: wire::WireValue<'a>, zone_seconds: i32) -> ValueRef<'a> {
     use wire::WireValue;
     match value {
         WireValue::Null => ValueRef::Null,
@@ -257,6 +258,11 @@ pub(super) fn parameter<'a>(value: wire::WireValue<'a>) -> ValueRef<'a> {
         WireValue::Decimal(text) => ValueRef::Decimal(Decimal::parse_prefix(text).0),
         WireValue::Date(value) => ValueRef::Date(date_time_parameter(value).date),
         WireValue::DateTime(value) => ValueRef::DateTime(date_time_parameter(value)),
+        WireValue::ZonedDateTime(value, minutes) => {
+            let moved = i64::from(zone_seconds) - i64::from(minutes) * 60;
+            let moment = date_time_parameter(value).add_micros(moved * 1_000_000);
+            ValueRef::DateTime(moment.unwrap_or_default())
+        }
         WireValue::Time(value) => {
             let hours = i64::from(value.days) * 24 + i64::from(value.hour);
             let seconds = (hours * 60 + i64::from(value.minute)) * 60 + i64::from(value.second);
@@ -268,14 +274,39 @@ pub(super) fn parameter<'a>(value: wire::WireValue<'a>) -> ValueRef<'a> {
     }
 }
 
+/// What is wrong with a parameter that is no date: the text of a warning.
+pub(super) fn incorrect(value: &wire::WireValue<'_>) -> Option<String> {
+    use wire::WireValue;
+    let (kind, value) = match value {
+        WireValue::Date(value) => ("date", value),
+        WireValue::DateTime(value) | WireValue::ZonedDateTime(value, _) => ("datetime", value),
+        _ => return None,
+    };
+    if as_written(value).is_well_formed() {
+        return None;
+    }
+    let value::DateTime { year, month, day, hour, minute, second, microsecond } = value;
+    let date = format!("{year:04}-{month:02}-{day:02}");
+    let fraction = if *microsecond == 0 { String::new() } else { format!(".{microsecond:06}") };
+    let text = match kind {
+        "date" => date,
+        _ => format!("{date} {hour:02}:{minute:02}:{second:02}{fraction}"),
+    };
+    Some(format!("Incorrect {kind} value: '{text}'"))
+}
+
 fn date_time_parameter(value: value::DateTime) -> types::DateTime {
-    let result = types::DateTime {
+    let result = as_written(&value);
+    if result.is_well_formed() { result } else { types::DateTime::default() }
+}
+
+fn as_written(value: &value::DateTime) -> types::DateTime {
+    types::DateTime {
         date: types::Date { year: value.year, month: value.month, day: value.day },
         hour: value.hour,
         minute: value.minute,
         second: value.second,
         fsp: if value.microsecond == 0 { 0 } else { 6 },
         micros: value.microsecond,
-    };
-    if result.is_well_formed() { result } else { types::DateTime::default() }
+    }
 }

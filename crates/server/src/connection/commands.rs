@@ -79,7 +79,7 @@ impl<'s> Connection<'s> {
         let Channel { reader, output, .. } = channel;
         let after = match Command::parse(reader.payload(packet)).map_err(malformed)? {
             Command::Query(contents) => {
-                let (given, text) = attributes::of_query(output.capabilities, contents)?;
+                let (given, text) = attributes::of_query(output.capabilities, contents, &runner.session)?;
                 runner.session.set_query_attributes(given);
                 runner.query(shared, output, text)?
             }
@@ -232,12 +232,14 @@ impl Runner {
             write_error(writer, &error);
             return Ok(After::Unchanged);
         }
-        let (given, encoded) = attributes::of_execution(*capabilities, encoded, flags, statement)?;
+        let (given, encoded) = attributes::of_execution(*capabilities, encoded, flags, statement, session)?;
         session.set_query_attributes(given);
+        let zone_seconds = session.variables().common.zone_seconds;
         let long_data = &statement.long_data;
         // Texts in UTF-8. There are none unless the client sends others.
         let mut texts = Vec::new();
         let mut values = scratch.take_params();
+        let mut incorrect = Vec::new();
         params::read(
             &encoded,
             statement.params,
@@ -245,10 +247,14 @@ impl Runner {
             |param| long_data.get(param),
             |value| match value {
                 WireValue::Int(number) => values.push(ValueRef::Int(number)),
-                value => values.push(cells::parameter(value)),
+                value => {
+                    incorrect.extend(cells::incorrect(&value));
+                    values.push(cells::parameter(value, zone_seconds));
+                }
             },
         )
         .map_err(malformed)?;
+        session.set_parameter_warnings(incorrect);
         if settings.converts_texts() {
             texts.extend(values.iter().map(|value| match value {
                 ValueRef::Text(text) => settings.statement(text),

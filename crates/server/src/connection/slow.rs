@@ -50,13 +50,16 @@ impl Connection<'_> {
         let capabilities = self.channel.output.capabilities;
         match Command::parse(self.channel.reader.payload(packet)) {
             Ok(Command::Query(contents)) => {
-                let (_, text) = attributes::of_query(capabilities, contents).unwrap_or_default();
+                let (_, text) =
+                    attributes::of_query(capabilities, contents, &self.runner.session).unwrap_or_default();
                 self.runner.settings.statement(text).into_owned()
             }
             Ok(Command::StmtExecute { statement, flags, params: encoded }) => {
                 let Some(statement) = self.runner.statements.find(statement) else { return Vec::new() };
                 let (_, encoded) =
-                    attributes::of_execution(capabilities, encoded, flags, statement).unwrap_or_default();
+                    attributes::of_execution(capabilities, encoded, flags, statement, &self.runner.session)
+                        .unwrap_or_default();
+                let zone_seconds = self.runner.session.variables().common.zone_seconds;
                 let mut values = Vec::new();
                 let mut types = statement.types.clone();
                 let read = params::read(
@@ -64,7 +67,7 @@ impl Connection<'_> {
                     statement.params,
                     &mut types,
                     |_| None,
-                    |value| values.push(cells::parameter(value)),
+                    |value| values.push(cells::parameter(value, zone_seconds)),
                 );
                 match read {
                     Ok(()) => {

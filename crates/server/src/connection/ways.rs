@@ -21,6 +21,8 @@ pub(super) struct Exchange<'a> {
     /// The client's answer, and the method by which it was made; empty if it cannot be used.
     pub answer: Vec<u8>,
     pub plugin: Vec<u8>,
+    /// An empty answer may be none: see [`super::authenticate::Claim`].
+    pub wants_to_be_asked: bool,
 }
 
 /// Whether a way lets the client in.
@@ -97,13 +99,13 @@ impl Exchange<'_> {
         }
     }
 
-    /// Has the client answer by this method, unless it has. MySQL's library answers a greeting whose method
-    /// it lacks with nothing, and names a method by which it wants to be asked.
+    /// Has the client answer by this method, unless it has.
     fn switch_to(&mut self, plugin: &str, way: &Way) -> Result<(), End> {
-        let may_be_none = !self.uses_password() && !way.text.is_empty();
+        let may_be_none = self.wants_to_be_asked && !self.uses_password() && !way.text.is_empty();
         if may_be_none || self.plugin != plugin.as_bytes() {
             let data = [&self.scramble[..], &[0]].concat();
             self.answer = self.ask(|packet| write_auth_switch(packet, plugin, &data))?;
+            self.wants_to_be_asked = false;
             self.plugin = plugin.as_bytes().to_vec();
         }
         Ok(())

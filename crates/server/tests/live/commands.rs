@@ -313,3 +313,56 @@ fn the_end_of_the_columns_says_whether_another_result_follows() {
     assert_eq!(marks(b"SELECT 1; SELECT 2 ;"), [true, true, false, false]);
     assert_eq!(marks(b"BEGIN; SELECT 1; SELECT * FROM nowhere.t"), [true, true]);
 }
+
+#[test]
+fn a_parameter_with_a_zone_is_moved_to_the_sessions() {
+    let live = Live::start(&[]);
+    let mut client = live.connect();
+    let date =
+        wire::value::DateTime { year: 2024, month: 2, day: 29, hour: 23, ..wire::value::DateTime::default() };
+    for (zone, minutes, shown) in [
+        ("+00:00", 0, "2024-02-29 23:00:00"),
+        ("+02:00", 0, "2024-03-01 01:00:00"),
+        ("+02:00", 120, "2024-02-29 23:00:00"),
+        ("-03:30", 330, "2024-02-29 14:00:00"),
+    ] {
+        client.query(&format!("SET time_zone = '{zone}'")).unwrap();
+        let prepared = client.prepare("SELECT CAST(? AS DATETIME)").unwrap();
+        let result = client.execute(prepared.id, &[WireValue::ZonedDateTime(date, minutes)]).unwrap();
+        assert_eq!(result.to_text(), [[shown]], "{zone} {minutes}");
+    }
+}
+
+#[test]
+fn a_parameter_that_is_no_date_warns_and_is_the_zero_date() {
+    let live = Live::start(&[]);
+    let mut client = live.connect();
+    client.query("SET sql_mode = ''").unwrap();
+    client.query("CREATE DATABASE d").unwrap();
+    client.query("CREATE TABLE d.t (a DATETIME, b DATE)").unwrap();
+    let wrong =
+        wire::value::DateTime { year: 2024, month: 13, day: 2, hour: 24, ..wire::value::DateTime::default() };
+    let both = [WireValue::DateTime(wrong), WireValue::Date(wrong)];
+    for sql in ["INSERT INTO d.t VALUES (?, ?)", "INSERT INTO d.t SELECT ?, ?"] {
+        let prepared = client.prepare(sql).unwrap();
+        assert_eq!(client.execute(prepared.id, &both).unwrap().warnings, 2, "{sql}");
+        let texts = ["Incorrect datetime value: '2024-13-02 24:00:00'", "Incorrect date value: '2024-13-02'"];
+        let expected = texts.map(|text| ["Warning", "1292", text].map(str::to_owned));
+        assert_eq!(client.query("SHOW WARNINGS").unwrap().to_text(), expected, "{sql}");
+    }
+    let rows = client.query("SELECT DISTINCT * FROM d.t").unwrap().to_text();
+    assert_eq!(rows, [["0000-00-00 00:00:00", "0000-00-00"]]);
+}
+
+#[test]
+fn a_stored_program_is_refused_by_name() {
+    let live = Live::start(&[]);
+    let mut client = live.connect();
+    for text in [
+        "CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2; END",
+        "/* it */ create definer = root@localhost trigger t before insert on d.t for each row begin set @a = 1; end",
+    ] {
+        assert_eq!(client.query(text).unwrap_err().code(), Some(1235), "{text}");
+    }
+    assert_eq!(client.query("CREATE DATABASE d; SELECT 1").unwrap_err().code(), Some(1064));
+}

@@ -55,7 +55,6 @@ impl Session {
         rows: &mut dyn ParameterRows<'p>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        self.state.warnings.clear();
         self.check_bounds(&statement.text)?;
         if statement.params == 0 {
             return Err(not_preparable());

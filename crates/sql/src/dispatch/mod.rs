@@ -144,6 +144,10 @@ impl Session {
     fn begin_statement(&mut self) {
         self.take_up_accounts();
         self.begin_trail();
+        self.state.warnings.begin();
+        for text in std::mem::take(&mut self.state.parameter_warnings) {
+            self.state.warnings.warn(ErrorKind::TruncatedWrongValue, text);
+        }
         self.state.given_insert_id = None;
         self.before = self.counted();
         if self.interrupt.begin_statement()
@@ -171,6 +175,7 @@ impl Session {
             return if is_empty { Err(SqlError::empty_query()) } else { self.done(0, String::new(), sink) };
         }
         if !self.client.multi_statements
+            && !next.is_some_and(other::has_a_body)
             && let Some(second) = parse::take_statement(&mut { rest }, self.lexical())
         {
             return Err(parse::error_at(text, parse::offset_in(text, second)));
@@ -200,6 +205,7 @@ impl Session {
                 false => parse::take_statement(&mut rest, self.lexical()),
             };
             if next.is_some() {
+                self.state.warnings.begin();
                 self.go_on_with_trail();
             }
         }
@@ -238,8 +244,6 @@ impl Session {
         sink: &mut dyn ResultSink,
         mut run: impl FnMut(&mut Session, &mut dyn ResultSink) -> Option<Result<(), SqlError>>,
     ) -> Option<Result<(), SqlError>> {
-        // SHOW WARNINGS looks back at the last statement. A query starts with an empty list.
-        self.state.warnings.clear();
         let mut result = run(self, sink);
         for _ in 0..DEFINITION_RETRIES {
             let changed = matches!(&result, Some(Err(error)) if error.is_definition_changed());
@@ -322,8 +326,16 @@ impl Session {
         };
         self.access.check(plan.needs())?;
         let columns = match &*plan {
-            Plan::Query(plan) => self.prepared_columns(plan, prepared),
-            Plan::Change(_) => none,
+            Plan::Query(plan) => {
+                if plan.reads_tables() {
+                    self.state.warnings.forget_old();
+                }
+                self.prepared_columns(plan, prepared)
+            }
+            Plan::Change(_) => {
+                self.state.warnings.forget_old();
+                none
+            }
         };
         prepared.kinds = kinds;
         prepared.plan = Some(plan);
@@ -353,7 +365,6 @@ impl Session {
     ) -> Result<(), SqlError> {
         self.with_prepared(id, command, |session, statement| {
             if params.len() != usize::from(statement.params) {
-                session.state.warnings.clear();
                 return Err(SqlError::wrong_arguments(command));
             }
             session.run_prepared(statement, params, sink)
@@ -424,9 +435,6 @@ impl Session {
         statement: &Statement,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        if !matches!(statement, Statement::Other(statement) if other::keeps_warnings(statement)) {
-            self.state.warnings.clear();
-        }
         match statement {
             Statement::Use(name) => {
                 self.counters.add(Counter::ComChangeDb, 1);
@@ -454,7 +462,9 @@ impl Session {
                 match plan {
                     Plan::Query(plan) => {
                         self.access.check(&plan.needs)?;
-                        self.note_uses(plan.dependencies.iter().map(|used| used.in_mode(Mode::Read)));
+                        if !plan.dependencies.is_empty() {
+                            self.note_uses(plan.dependencies.iter().map(|used| used.in_mode(Mode::Read)));
+                        }
                         crate::plan::explain::send(&plan, form, sink)
                     }
                     Plan::Change(_) => Err(SqlError::internal("a query without a query's plan")),

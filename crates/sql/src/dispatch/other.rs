@@ -7,7 +7,7 @@ use crate::statements::admin::maintenance::{self, Operation};
 use crate::statements::admin::{self, accounts, key_caches, plugins};
 use crate::statements::{ddl, dml, locks, set, show, transaction};
 use crate::status::Counter;
-use crate::text::parse::{OtherStatement, Word, Words};
+use crate::text::parse::{self, OtherStatement, Word, Words};
 use crate::{ResultSink, Session, SqlError};
 
 /// Runs a statement by its first word.
@@ -192,15 +192,17 @@ pub(crate) fn check_word(statement: &OtherStatement) -> Result<(), SqlError> {
     Err(statement.words()?.error())
 }
 
-/// True for a statement that keeps the warnings of the statement before it. For EXECUTE, the statement that
-/// it runs decides.
-pub(crate) fn keeps_warnings(statement: &OtherStatement) -> bool {
-    if statement.word != "SHOW" {
-        return statement.word == "EXECUTE";
-    }
-    let Ok(mut words) = statement.words() else { return false };
-    words.next();
-    words.is("WARNINGS") || words.is("ERRORS") || words.is("COUNT")
+/// True for a text that begins a stored program: its body may have semicolons.
+pub(crate) fn has_a_body(text: &str) -> bool {
+    /// How many words may stand between CREATE and the kind, such as those of a DEFINER.
+    const WORDS_BETWEEN: usize = 12;
+    let text = parse::skip_comments(text);
+    let mut words = text.split_ascii_whitespace();
+    let is = |word: &str, names: &[&str]| names.iter().any(|name| word.eq_ignore_ascii_case(name));
+    words.next().is_some_and(|first| is(first, &["CREATE"]))
+        && words
+            .take(WORDS_BETWEEN)
+            .any(|word| is(word, &["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE"]))
 }
 
 /// 1235 for a kind of object that is not supported, 1064 for a word that is no kind of object.

@@ -68,7 +68,6 @@ pub(crate) fn execute(
         let name = words.name()?;
         let values = values(session, words)?;
         let Some(id) = session.prepared.by_name.get(&name.to_lowercase()).copied() else {
-            session.state.warnings.clear();
             return Err(unknown(&name, "EXECUTE"));
         };
         return execute_with(session, id, &values, sink);

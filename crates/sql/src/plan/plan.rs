@@ -67,6 +67,11 @@ impl StatementPlan {
     pub(crate) fn is_current(&self) -> bool {
         self.dependencies.iter().all(Dependency::is_current)
     }
+
+    /// True if it reads a table of any kind, or derived rows.
+    pub(crate) fn reads_tables(&self) -> bool {
+        !self.dependencies.is_empty() || self.query.has_sources()
+    }
 }
 
 /// SELECT or UNION.
@@ -79,6 +84,13 @@ pub(crate) struct QueryPlan {
 }
 
 impl QueryPlan {
+    fn has_sources(&self) -> bool {
+        match &self.body {
+            Body::Union(union) => union.branches.iter().any(QueryPlan::has_sources),
+            Body::Select(select) => !select.inputs.is_empty(),
+        }
+    }
+
     /// True if the query reads this table itself. Its subqueries are plans of their own.
     pub(crate) fn reads(&self, table: &Arc<Table>) -> bool {
         match &self.body {

@@ -59,6 +59,7 @@ impl Session {
     /// The statement is about to use these tables.
     #[inline]
     pub(crate) fn note_uses<'t>(&mut self, tables: impl Iterator<Item = Used<'t>>) {
+        self.state.warnings.forget_old();
         if self.trail.is_none() {
             return;
         }
@@ -70,6 +71,7 @@ impl Session {
     }
 
     pub(crate) fn note_table(&mut self, what: TableUse, database: &str, table: &str) {
+        self.state.warnings.forget_old();
         self.note_tables(std::iter::once((what, database, table)));
     }
 

@@ -211,6 +211,8 @@ pub(crate) struct SessionState {
     pub(crate) user_variables: UserVariables,
     /// What the client has sent beside the present statement.
     pub(crate) query_attributes: Vec<(String, Value)>,
+    /// See [`Session::set_parameter_warnings`].
+    pub(crate) parameter_warnings: Vec<String>,
 }
 
 impl Session {
@@ -320,6 +322,12 @@ impl Session {
     /// Sets the named values that come with the next statement, for MYSQL_QUERY_ATTRIBUTE_STRING().
     pub fn set_query_attributes(&mut self, attributes: Vec<(String, Value)>) {
         self.state.query_attributes = attributes;
+    }
+
+    /// What is wrong with the parameters of the next statement: texts of its first warnings, all of number
+    /// 1292.
+    pub fn set_parameter_warnings(&mut self, texts: Vec<String>) {
+        self.state.parameter_warnings = texts;
     }
 
     /// Notes how the protocol is compressed, for SHOW STATUS.

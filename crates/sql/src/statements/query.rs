@@ -57,8 +57,7 @@ impl Session {
         planner.statement(query)
     }
 
-    /// Plans and runs a query that is part of another statement. It runs as a statement of its own, with its
-    /// own list of warnings.
+    /// Plans and runs a query that is part of another statement.
     ///
     /// # Errors
     /// Those of planning and running.
@@ -67,7 +66,6 @@ impl Session {
         query: &ast::Query,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        self.state.warnings.clear();
         let plan = self.plan_query(query, &[], vec![])?;
         self.access.check(&plan.needs)?;
         self.counters.add(Counter::ComSelect, 1);
@@ -82,6 +80,9 @@ impl Session {
         scratch: &mut Vec<Scratch>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
+        if query.plan.reads_tables() {
+            self.state.warnings.forget_old();
+        }
         let done = match self.lock_of_query(query.plan) {
             None => self.read_tables(&query.plan.dependencies, |session, reader| {
                 session.run_with_reader(query, scratch, sink, reader, None)

@@ -468,19 +468,14 @@ impl ResultSink for FirstValue {
     }
 }
 
-/// The value of an expression. It is run as a query, and its warnings are added to the statement's.
+/// The value of an expression. It is run as a query.
 pub(crate) fn evaluate(session: &mut Session, text: &str, mode: LexicalMode) -> Result<Value, SqlError> {
     let statement = parse::parse(&format!("SELECT {text}"), mode)?;
     let Statement::Query(query) = statement else { return Err(SqlError::syntax(text, 1)) };
-    let earlier = session.state.warnings.clone();
     let counts = (session.state.found_rows, session.state.row_count);
     let mut first = FirstValue::default();
     let result = session.plan_and_run_inner(&query, &mut first);
     (session.state.found_rows, session.state.row_count) = counts;
-    let later = std::mem::replace(&mut session.state.warnings, earlier);
-    for warning in later.list() {
-        session.state.warnings.push(warning.level, warning.kind, warning.message.clone());
-    }
     result?;
     Ok(first.0.unwrap_or(Value::Null))
 }

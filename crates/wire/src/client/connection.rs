@@ -162,7 +162,7 @@ impl From<WireValue<'_>> for Value {
                 Value::Bytes(bytes.to_vec())
             }
             WireValue::Date(date) => Value::Date(date),
-            WireValue::DateTime(date) => Value::DateTime(date),
+            WireValue::DateTime(date) | WireValue::ZonedDateTime(date, _) => Value::DateTime(date),
             WireValue::Time(time) => Value::Time(time),
         }
     }

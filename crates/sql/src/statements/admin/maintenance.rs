@@ -277,6 +277,7 @@ pub(crate) fn checksum(
     for (database, name) in &names {
         session.check_some(Rights::SELECT, database, name)?;
     }
+    session.state.warnings.forget_old();
     let mut listing = Listing::new([("Table", characters(128)), ("Checksum", number())]);
     for (database, name) in names {
         let sum = session.table_to_use(&database, &name).and_then(|table| match quick {

@@ -6,7 +6,7 @@ use crate::audit::TableUse;
 use crate::definition::*;
 use crate::spill::{Spool, Spooled, Workspace, append_row, read_row};
 use crate::text::parse::{self, Statement, Words};
-use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError, Warnings};
+use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError};
 use bumpalo::Bump;
 use engine::KeyList;
 use types::{ColumnType, Value, ValueRef};
@@ -64,11 +64,8 @@ pub(super) fn create_from_select(
         globals: &instance.globals,
     };
     let mut result = Collected { columns: Vec::new(), rows: Spool::default(), workspace, row: Vec::new() };
-    // The query counts as a statement of its own. Its warnings are added to those of this statement.
-    let earlier = session.state.warnings.clone();
+    session.state.warnings.forget_old();
     session.plan_and_run_inner(&query, &mut result)?;
-    let later = std::mem::replace(&mut session.state.warnings, earlier);
-    add_warnings(&mut session.state.warnings, &later);
 
     // A column of the query that the statement defines gets that definition. The other columns are appended.
     let mut target = Vec::with_capacity(result.columns.len());
@@ -103,12 +100,6 @@ pub(super) fn create_from_select(
     }
     let warnings = session.state.warnings.count_u16();
     session.done(count, format!("Records: {count}  Duplicates: 0  Warnings: {warnings}"), sink)
-}
-
-fn add_warnings(to: &mut Warnings, from: &Warnings) {
-    for warning in from.list() {
-        to.push(warning.level, warning.kind, warning.message.clone());
-    }
 }
 
 fn column_of(meta: &ColumnMeta) -> ColumnSpec {

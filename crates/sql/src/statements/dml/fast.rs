@@ -32,7 +32,7 @@ impl Session {
         let mut scanner = Scanner::new(sql, mode);
         let head = scanner.head()?;
         let rows = scanner.clone();
-        self.state.warnings.clear();
+        self.state.warnings.forget_old();
         let mut result = self.plain_insert(&mut scanner, &head, sql.len(), parameters)?;
         for _ in 0..DEFINITION_RETRIES {
             if !matches!(&result, Err(error) if error.is_definition_changed()) {

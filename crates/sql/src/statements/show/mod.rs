@@ -23,6 +23,9 @@ pub(crate) fn show(
     words: &mut Words<'_>,
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
+    if !keeps_warnings(words) {
+        session.state.warnings.forget_old();
+    }
     if words.accept("CREATE") {
         return create::show_create(session, words, sink);
     }
@@ -69,4 +72,14 @@ pub(crate) fn show(
         return objects::show_diagnostics(session, words, sink);
     }
     objects::show_other(session, words, sink)
+}
+
+/// True if the statement reads no table in MariaDB: the warnings of the statement before it stay.
+fn keeps_warnings(words: &Words<'_>) -> bool {
+    let mut words = words.clone();
+    if words.accept("CREATE") {
+        return words.is("DATABASE") || words.is("SCHEMA") || words.is("USER");
+    }
+    words.accept("FULL");
+    ["WARNINGS", "ERRORS", "COUNT", "PROCESSLIST", "PRIVILEGES"].iter().any(|word| words.is(word))
 }

@@ -296,6 +296,7 @@ pub(crate) fn describe(
 ) -> Result<(), SqlError> {
     let (database, name) = words.qualified_name()?;
     let database = session.resolve_database(database)?;
+    session.state.warnings.forget_old();
     let mut listing = columns_listing(session, &database, &name, false)?;
     let pattern = match words.peek() {
         Word::End => None,

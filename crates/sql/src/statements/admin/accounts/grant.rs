@@ -223,6 +223,9 @@ pub(crate) fn grant(
     let Some(listed) = listed(words)? else { return grant_roles(session, words, sink) };
     words.expect("ON")?;
     let level = level(session, words)?;
+    if matches!(level, Level::Table(..)) {
+        session.state.warnings.forget_old();
+    }
     words.expect("TO")?;
     let receivers = receivers(session, words)?;
     let mut changes = Changes::default();
@@ -422,6 +425,9 @@ pub(crate) fn revoke(
     let Some(listed) = listed else { return revoke_roles(session, words, only_passing, sink) };
     words.expect("ON")?;
     let level = level(session, words)?;
+    if matches!(level, Level::Table(..)) {
+        session.state.warnings.forget_old();
+    }
     words.expect("FROM")?;
     let receivers = receivers(session, words)?;
     words.end()?;
