@@ -3,7 +3,7 @@
 use super::cells::{self, Cell, ResultCharset};
 use sql::ColumnMeta;
 use types::{Collation, ColumnType, ValueRef};
-use wire::constants::{charset, column_flag};
+use wire::constants::{charset, column_flag, kind};
 use wire::{ColumnDefinition, PacketWriter};
 
 /// The number of the collation that is sent with results in a character set.
@@ -49,7 +49,11 @@ fn definition(column: &ColumnMeta, result: ResultCharset) -> ColumnDefinition<'_
         org_name: column.org_name.as_bytes(),
         charset,
         length: column.display_chars.saturating_mul(bytes_max),
-        kind: cells::wire_kind(column_type),
+        kind: match column_type {
+            // NULL alone.
+            ColumnType::Binary { bytes: 0 } if column.org_name.is_empty() => kind::NULL,
+            column_type => cells::wire_kind(column_type),
+        },
         flags: flags(column),
         decimals: column.decimals,
     }

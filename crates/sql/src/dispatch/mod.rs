@@ -343,7 +343,7 @@ impl Session {
     }
 
     fn prepared_columns(&self, plan: &StatementPlan, prepared: &PreparedText) -> Arc<[ColumnMeta]> {
-        if plan.query.names.is_empty() {
+        if plan.query.names.is_empty() && plan.query.literals.is_empty() {
             return plan.query.columns.clone();
         }
         let scan = &prepared.scan;

@@ -11,6 +11,7 @@ mod hash;
 mod join;
 mod key_set;
 pub(crate) mod key_value;
+mod literal_columns;
 mod lock;
 mod lookups;
 mod merge;

@@ -3,6 +3,7 @@
 use super::access::Scratch;
 use super::group::Grouper;
 use super::join::Join;
+use super::literal_columns;
 use super::lock::RowLocks;
 use super::output::{Collect, Distinct, Limited, Materialized, Project, ToClient, hand_on};
 use super::seen::{Novelty, Seen};
@@ -140,7 +141,7 @@ pub(crate) fn run_to_client(
     scratch: &mut Vec<Scratch>,
     sink: &mut dyn ResultSink,
 ) -> Result<Done, SqlError> {
-    if plan.query.names.is_empty() {
+    if plan.query.names.is_empty() && plan.query.literals.is_empty() {
         sink.columns(&plan.query.columns)?;
     } else {
         sink.columns(&named_columns(&plan.query, runtime.literal_text))?;
@@ -190,6 +191,10 @@ impl RowSink for ToSpool<'_> {
 /// The columns of a query. The literals of this run are filled into their names.
 pub(crate) fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -> Vec<ColumnMeta> {
     let mut columns = query.columns.to_vec();
+    for literal in &query.literals {
+        let text = literal_text(literal.slot, false);
+        literal_columns::describe(&mut columns[literal.position], &text, literal.negated);
+    }
     for (at, name) in &query.names {
         columns[*at].name = names::shown(name.filled(literal_text));
     }

@@ -80,7 +80,18 @@ pub(crate) struct QueryPlan {
     pub columns: Arc<[ColumnMeta]>,
     /// Names that have slots in them, with the position of their column.
     pub names: Vec<(usize, Name)>,
+    /// The columns that are a literal alone.
+    pub literals: Vec<LiteralColumn>,
     pub body: Body,
+}
+
+/// A column that is a literal alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct LiteralColumn {
+    pub position: usize,
+    pub slot: usize,
+    /// A minus stands before it.
+    pub negated: bool,
 }
 
 impl QueryPlan {

@@ -279,7 +279,7 @@ impl<'a> Planner<'a> {
         let keys = ValueKeys::new(columns.iter().cloned());
         let order = SortOrder::new(order, columns.len());
         let plan = UnionPlan { branches, distinct_until, columns, keys, order, limit };
-        Ok(QueryPlan { columns: metas, names, body: Body::Union(Box::new(plan)) })
+        Ok(QueryPlan { columns: metas, names, literals: vec![], body: Body::Union(Box::new(plan)) })
     }
 
     fn branches(

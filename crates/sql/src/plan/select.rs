@@ -233,6 +233,7 @@ impl Planner<'_> {
         let mut columns = Vec::new();
         let mut metas = Vec::new();
         let mut names = Vec::new();
+        let mut literals = Vec::new();
         for (at, item) in items.iter().enumerate() {
             let compiled = compile(&item.expr)?;
             let name = match &item.name {
@@ -242,6 +243,18 @@ impl Planner<'_> {
                     String::new()
                 }
             };
+            let literal = match &item.expr {
+                Expr::Slot { index, .. } => Some((*index, false)),
+                Expr::Negate(inner) => match &**inner {
+                    Expr::Slot { index, .. } => Some((*index, true)),
+                    _ => None,
+                },
+                _ => None,
+            };
+            // The slots behind those of literals are for subqueries.
+            if let Some((slot, negated)) = literal.filter(|(slot, _)| *slot < self.slots.len()) {
+                literals.push(LiteralColumn { position: at, slot, negated });
+            }
             let mut meta = meta_of(&compiled, &name);
             if let Some(known) = &item.meta {
                 meta = ColumnMeta { name, ..known.clone() };
@@ -282,7 +295,7 @@ impl Planner<'_> {
             uses_temporary,
             inputs: parts.from.inputs,
         };
-        Ok(QueryPlan { columns: Arc::from(metas), names, body: Body::Select(Box::new(plan)) })
+        Ok(QueryPlan { columns: Arc::from(metas), names, literals, body: Body::Select(Box::new(plan)) })
     }
 
     /// The grouping, if there is one. `is_sorted` says that rows come in the order of its keys.

@@ -116,3 +116,11 @@ SELECT CONCAT(c) FROM (SELECT TIME'10:00:00' AS c UNION ALL SELECT (SELECT MIN(c
 SELECT (SELECT MIN(f) FROM two), (SELECT f FROM two) * 1, CONCAT((SELECT MAX(f) FROM two));
 SELECT BIN(''), OCT(''), CONV('', 10, 2), CONV('x', 10, 2), BIN('x'), CONV(' ', 10, 16), CONV('-', 10, 2), CONV(x'', 16, 10);
 DROP TABLE two;
+-- A BIGINT column beside a date or time that is written is a number; an INT column is a date.
+CREATE TABLE beside_dates (id INT PRIMARY KEY, i INT, b BIGINT, u BIGINT UNSIGNED, KEY (b), KEY (u));
+INSERT INTO beside_dates VALUES (1, 2147483647, 9223372036854775807, 18446744073709551615), (2, -5, -5, 5), (3, 99999999, 99999999, 99999999), (4, 20240101, 20240101, 20240101), (5, NULL, NULL, NULL);
+SELECT id, b <= DATE'2000-01-01', u <= DATE'2000-01-01', b <=> DATE'2024-01-01', DATE'2024-01-01' = b FROM beside_dates;
+SELECT id, b = TIMESTAMP'2024-01-01 00:00:00', b <= TIME'10:00:00' FROM beside_dates;
+SELECT id FROM beside_dates WHERE u > DATE'2000-01-01' ORDER BY id;
+SELECT id FROM beside_dates IGNORE INDEX (b) WHERE b >= DATE'2000-01-01' ORDER BY id;
+DROP TABLE beside_dates;

@@ -66,6 +66,26 @@ pub(super) fn align(left: &mut (Node, Typed), right: &mut (Node, Typed)) {
     align_constant(&mut right.0, left.1.class);
 }
 
+/// A date or time that is written beside a BIGINT column is a number, as in MariaDB: beside an INT column,
+/// the column's number is a date.
+pub(super) fn number_beside_bigint(left: &mut (Node, Typed), right: &mut (Node, Typed)) {
+    let is_bigint = |side: &(Node, Typed)| {
+        matches!(side.0, Node::Column { .. })
+            && matches!(side.1.result.column_type, ColumnType::Int { bytes: 8, .. })
+    };
+    let (column, constant) = if is_bigint(left) { (left, right) } else { (right, left) };
+    let Node::Constant(value) = &constant.0 else { return };
+    let number = match value {
+        Value::Date(date) => date.to_number() as i64,
+        Value::DateTime(moment) if moment.micros == 0 => moment.to_number() as i64,
+        Value::Time(time) if time.micros % 1_000_000 == 0 => time.to_number(),
+        _ => return,
+    };
+    if is_bigint(column) {
+        *constant = (Node::Constant(Value::Int(number)), Typed::int(8, false, false));
+    }
+}
+
 fn align_constant(node: &mut Node, other: Class) {
     let Node::Constant(value) = node else { return };
     let (Value::Text(text) | Value::Binary(text)) = value else { return };

@@ -167,6 +167,7 @@ impl Compiler {
         let types = [&left.1, &right.1];
         let collation = collations::for_comparison(&types, comparison_name(op), self.connection)?;
         constants::align(&mut left, &mut right);
+        constants::number_beside_bigint(&mut left, &mut right);
         let nullable = op != Comparison::NullSafeEqual && (left.1.nullable() || right.1.nullable());
         let node = Node::Compare { op, collation, sides: Box::new((left.0, right.0)) };
         Ok((node, Typed::boolean(nullable)))
