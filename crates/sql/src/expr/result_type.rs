@@ -180,7 +180,8 @@ impl Typed {
     }
 
     pub(super) fn double(nullable: bool) -> Typed {
-        Typed::new(ColumnType::Double { unsigned: false }, nullable)
+        // One character more than a column.
+        Typed::new(ColumnType::Double { unsigned: false }, nullable).with_display(23)
     }
 
     /// A double that shows so many digits after the point, or all that it has if that is more than 30.

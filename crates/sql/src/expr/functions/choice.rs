@@ -2,7 +2,7 @@
 
 use super::MANY;
 use super::arguments::{Arguments, Result, int};
-use super::typing::{Typing, small_int};
+use super::typing::{Typing, int_of};
 use crate::SqlError;
 use crate::expr::compile::{unify, unify_with_times};
 use crate::expr::evaluate::compare;
@@ -99,7 +99,7 @@ functions! {
         name: "interval",
         arguments: "number, bound, ...",
         arity: 2..=MANY,
-        typing: |_| Ok(Typed::int(4, false, false)),
+        typing: |_| Ok(Typed::int(4, false, false).with_display(2)),
         evaluate: |a| {
             let Some(number) = a.double(0)? else { return int(-1) };
             let mut passed = 0;
@@ -141,7 +141,7 @@ functions! {
                 (true, true) => Conversion::None,
                 (false, _) => Conversion::Text,
             };
-            Ok(Typed::int(4, false, false))
+            Ok(Typed::int(4, false, false).with_display(3))
         },
         evaluate: |a| {
             let wanted = a.converted(a.value(0)?);
@@ -160,7 +160,7 @@ functions! {
         name: "strcmp",
         arguments: "text, other",
         arity: 2..=2,
-        typing: small_int,
+        typing: int_of::<2>,
         evaluate: |a| match (a.text(0)?, a.text(1)?) {
             (Some(left), Some(right)) => int(a.call.collation.compare(left, right) as i64),
             (None, _) | (_, None) => Ok(ValueRef::Null),

@@ -3,7 +3,7 @@
 use super::MANY;
 use super::arguments::{Arguments, Result, int};
 use super::text::too_long;
-use super::typing::small_int;
+use super::typing::int_of;
 use crate::expr::evaluate::convert::{self, Number};
 use crate::expr::result_type::Typed;
 use md5::{Digest, Md5};
@@ -36,7 +36,7 @@ functions! {
         name: "ascii",
         arguments: "text",
         arity: 1..=1,
-        typing: small_int,
+        typing: int_of::<3>,
         evaluate: |a| int(or_null!(a.text(0)?).first().map_or(0, |byte| *byte as i64)),
         help: "Gives the first byte of a text as a number, or 0 if the text is empty.",
         example: "ASCII('A')" => "65",
@@ -45,7 +45,7 @@ functions! {
         name: "ord",
         arguments: "text",
         arity: 1..=1,
-        typing: small_int,
+        typing: int_of::<7>,
         evaluate: |a| {
             let first = first_chars(or_null!(a.text(0)?), 1);
             let first = if first.len() > 4 { &first[..1] } else { first };

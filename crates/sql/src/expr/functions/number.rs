@@ -1,7 +1,7 @@
 //! Functions of numbers.
 
 use super::arguments::{Arguments, Result, int};
-use super::typing::{Typing, nullable_double, small_int};
+use super::typing::{Typing, int_of, nullable_double};
 use crate::expr::Arithmetic;
 use crate::expr::compile::arithmetic_type;
 use crate::expr::evaluate::arithmetic;
@@ -113,7 +113,7 @@ functions! {
         name: "sign",
         arguments: "number",
         arity: 1..=1,
-        typing: small_int,
+        typing: int_of::<2>,
         evaluate: |a| int(match or_null!(a.number(0)?) {
             Number::Int(number) => number.signum(),
             Number::UInt(number) => (number > 0) as i64,
@@ -195,7 +195,7 @@ functions! {
         name: "pi",
         arguments: "",
         arity: 0..=0,
-        typing: |_| Ok(Typed::double_with(6, false)),
+        typing: |_| Ok(Typed::double_with(6, false).with_display(8)),
         evaluate: |_| Ok(ValueRef::Double(std::f64::consts::PI)),
         help: "Gives the number pi.",
         example: "PI()" => "3.141593",
@@ -292,7 +292,7 @@ functions! {
         name: "bit_count",
         arguments: "number",
         arity: 1..=1,
-        typing: small_int,
+        typing: int_of::<2>,
         evaluate: |a| {
             let bits = or_null!(convert::to_bits(&a.value(0)?, a.context));
             int(bits.count_ones() as i64)

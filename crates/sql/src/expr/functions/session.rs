@@ -64,7 +64,7 @@ functions! {
         name: "connection_id",
         arguments: "",
         arity: 0..=0,
-        typing: |_| Ok(Typed::int(8, true, false)),
+        typing: |_| Ok(Typed::int(4, true, false).with_display(10)),
         evaluate: |a| Ok(ValueRef::UInt(a.context.environment.connection_id())),
         help: "Gives the number of the connection, which SHOW PROCESSLIST lists and KILL takes.",
     }
@@ -91,7 +91,7 @@ functions! {
         arguments: "[number]",
         arity: 0..=1,
         constancy: ChangesSession,
-        typing: |_| Ok(Typed::int(8, true, false)),
+        typing: |_| Ok(Typed::int(8, true, false).with_display(21)),
         evaluate: |a| {
             let environment = a.context.environment;
             if a.len() == 0 {
@@ -108,7 +108,7 @@ functions! {
         name: "found_rows",
         arguments: "",
         arity: 0..=0,
-        typing: |_| Ok(Typed::int(8, false, false)),
+        typing: |_| Ok(Typed::int(8, false, false).with_display(21)),
         evaluate: |a| int(a.context.environment.found_rows() as i64),
         help: "Gives the number of rows of the last SELECT. With SQL_CALC_FOUND_ROWS its LIMIT does not count.",
     }
@@ -116,7 +116,7 @@ functions! {
         name: "row_count",
         arguments: "",
         arity: 0..=0,
-        typing: |_| Ok(Typed::int(8, false, false)),
+        typing: |_| Ok(Typed::int(8, false, false).with_display(21)),
         evaluate: |a| int(a.context.environment.row_count()),
         help: "Gives the number of rows that the last statement changed, and -1 after a statement with a result set.",
     }
@@ -134,7 +134,7 @@ functions! {
         arguments: "seconds",
         arity: 1..=1,
         constancy: Visible,
-        typing: |_| Ok(Typed::int(4, false, false)),
+        typing: |_| Ok(Typed::int(4, false, false).with_display(1)),
         evaluate: sleep,
         help: "Waits, and gives 0. Gives 1 if KILL ended the wait.",
         example: "SLEEP(0)" => "0",
@@ -144,7 +144,7 @@ functions! {
         arguments: "count, value",
         arity: 2..=2,
         constancy: Visible,
-        typing: |_| Ok(Typed::int(4, false, false)),
+        typing: |_| Ok(Typed::int(4, false, false).with_display(1)),
         evaluate: |a| {
             for _ in 0..or_null!(a.int(0)?).max(0) {
                 if a.context.environment.check_interrupt().is_err() {
@@ -182,7 +182,7 @@ functions! {
         arguments: "text",
         arity: 1..=1,
         collation: Connection,
-        typing: |_| Ok(Typed::int(4, false, false)),
+        typing: |_| Ok(Typed::int(4, false, false).with_display(10)),
         evaluate: |a| int(a.call.argument_collation.1),
         help: "Tells how strongly a text insists on its collation: 0 for COLLATE, 2 for a column, 3 for what the \
                system gives, 4 for a literal, 5 for a number, 6 for NULL.",

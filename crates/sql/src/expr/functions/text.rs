@@ -2,7 +2,7 @@
 
 use super::MANY;
 use super::arguments::{Arguments, Result, int};
-use super::typing::{CHARS_MAX, like_first_text, small_int};
+use super::typing::{CHARS_MAX, int_of, like_first_text};
 use crate::ErrorKind;
 use crate::expr::Patience;
 use types::collation::{char_count, first_chars};
@@ -86,7 +86,7 @@ functions! {
         aliases: ["octet_length"],
         arguments: "text",
         arity: 1..=1,
-        typing: small_int,
+        typing: int_of::<10>,
         evaluate: |a| int(or_null!(a.text(0)?).len() as i64),
         help: "Gives the length of a text in bytes.",
         example: "LENGTH('abc')" => "3",
@@ -96,7 +96,7 @@ functions! {
         aliases: ["character_length"],
         arguments: "text",
         arity: 1..=1,
-        typing: small_int,
+        typing: int_of::<10>,
         evaluate: |a| int(length_of(or_null!(a.text(0)?), a.is_binary()) as i64),
         help: "Gives the length of a text in characters.",
         example: "CHAR_LENGTH('äöü')" => "3",
@@ -105,7 +105,7 @@ functions! {
         name: "bit_length",
         arguments: "text",
         arity: 1..=1,
-        typing: small_int,
+        typing: |t| Ok(t.int(8).with_display(11)),
         evaluate: |a| int(or_null!(a.text(0)?).len() as i64 * 8),
         help: "Gives the length of a text in bits.",
         example: "BIT_LENGTH('ab')" => "16",
@@ -247,7 +247,7 @@ functions! {
         name: "instr",
         arguments: "text, part",
         arity: 2..=2,
-        typing: small_int,
+        typing: int_of::<11>,
         evaluate: |a| {
             let (text, part) = (or_null!(a.text(0)?), or_null!(a.text(1)?));
             int(locate(part, text, 1, a)?)
@@ -260,7 +260,7 @@ functions! {
         aliases: ["position"],
         arguments: "part, text[, from]",
         arity: 2..=3,
-        typing: small_int,
+        typing: int_of::<11>,
         evaluate: |a| {
             let (part, text) = (or_null!(a.text(0)?), or_null!(a.text(1)?));
             let from = if a.len() == 3 { or_null!(a.int(2)?) } else { 1 };
@@ -276,7 +276,7 @@ functions! {
         name: "find_in_set",
         arguments: "text, list",
         arity: 2..=2,
-        typing: small_int,
+        typing: int_of::<3>,
         evaluate: |a| {
             let (wanted, set) = (or_null!(a.text(0)?), or_null!(a.text(1)?));
             if set.is_empty() {

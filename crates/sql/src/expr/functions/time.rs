@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, Result, int};
 use super::moment_text;
-use super::typing::{Typing, nullable_date, nullable_int};
+use super::typing::{Typing, nullable_date, nullable_int_of};
 use crate::expr::evaluate::convert::{self, new_text};
 use crate::expr::evaluate::date;
 use crate::expr::result_type::{Class, Typed};
@@ -50,7 +50,7 @@ functions! {
         name: "year",
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<4>,
         evaluate: |a| int(or_null!(a.moment(0)?).date.year as i64),
         help: "Gives the year.",
         example: "YEAR('2026-11-21 10:11:12')" => "2026",
@@ -59,7 +59,7 @@ functions! {
         name: "quarter",
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<1>,
         evaluate: |a| int((or_null!(a.moment(0)?).date.month as i64 + 2) / 3),
         help: "Gives the quarter of the year, from 1 to 4.",
         example: "QUARTER('2026-11-21 10:11:12')" => "4",
@@ -68,7 +68,7 @@ functions! {
         name: "month",
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<2>,
         evaluate: |a| int(or_null!(a.moment(0)?).date.month as i64),
         help: "Gives the month, from 1 to 12, or 0 of a date without one.",
         example: "MONTH('2026-11-21 10:11:12')" => "11",
@@ -90,7 +90,7 @@ functions! {
         name: "week",
         arguments: "moment[, mode]",
         arity: 1..=2,
-        typing: nullable_int,
+        typing: nullable_int_of::<2>,
         evaluate: |a| {
             let (date, mode) = or_null!(date_and_mode(a)?);
             int(date.week(mode, false).1 as i64)
@@ -103,7 +103,7 @@ functions! {
         name: "weekofyear",
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<2>,
         evaluate: |a| int(or_null!(complete_moment(a, 0)?).date.week(3, false).1 as i64),
         help: "Gives the week of the year as ISO 8601 counts it, from 1 to 53.",
         example: "WEEKOFYEAR('2026-11-21 10:11:12')" => "47",
@@ -112,7 +112,7 @@ functions! {
         name: "yearweek",
         arguments: "moment[, mode]",
         arity: 1..=2,
-        typing: nullable_int,
+        typing: nullable_int_of::<6>,
         evaluate: |a| {
             let (date, mode) = or_null!(date_and_mode(a)?);
             let (year, week) = date.week(mode | 2, true);
@@ -126,7 +126,7 @@ functions! {
         aliases: ["dayofmonth"],
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<2>,
         evaluate: |a| int(or_null!(a.moment(0)?).date.day as i64),
         help: "Gives the day of the month, or 0 of a date without one.",
         example: "DAY('2026-11-21 10:11:12')" => "21",
@@ -135,7 +135,7 @@ functions! {
         name: "dayofweek",
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<1>,
         evaluate: |a| int((or_null!(complete_moment(a, 0)?).date.weekday() as i64 + 1) % 7 + 1),
         help: "Gives the day of the week, from 1 for Sunday to 7 for Saturday.",
         example: "DAYOFWEEK('2026-11-21 10:11:12')" => "7",
@@ -144,7 +144,7 @@ functions! {
         name: "dayofyear",
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<3>,
         evaluate: |a| int(or_null!(complete_moment(a, 0)?).date.day_of_year() as i64),
         help: "Gives the day of the year, from 1 to 366.",
         example: "DAYOFYEAR('2026-11-21 10:11:12')" => "325",
@@ -153,7 +153,7 @@ functions! {
         name: "weekday",
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<1>,
         evaluate: |a| int(or_null!(complete_moment(a, 0)?).date.weekday() as i64),
         help: "Gives the day of the week, from 0 for Monday to 6 for Sunday.",
         example: "WEEKDAY('2026-11-21 10:11:12')" => "5",
@@ -189,7 +189,7 @@ functions! {
         name: "hour",
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<2>,
         evaluate: |a| int(or_null!(a.time(0)?).parts().0 as i64),
         help: "Gives the hours of a time.",
         example: "HOUR('10:11:12')" => "10",
@@ -198,7 +198,7 @@ functions! {
         name: "minute",
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<2>,
         evaluate: |a| int(or_null!(a.time(0)?).parts().1 as i64),
         help: "Gives the minutes of a time, from 0 to 59.",
         example: "MINUTE('10:11:12')" => "11",
@@ -207,7 +207,7 @@ functions! {
         name: "second",
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<2>,
         evaluate: |a| int(or_null!(a.time(0)?).parts().2 as i64),
         help: "Gives the seconds of a time, from 0 to 59.",
         example: "SECOND('10:11:12')" => "12",
@@ -216,7 +216,7 @@ functions! {
         name: "microsecond",
         arguments: "moment",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<6>,
         evaluate: |a| int(or_null!(a.time(0)?).parts().3 as i64),
         help: "Gives the microseconds of a time.",
         example: "MICROSECOND('10:11:12')" => "0",
@@ -257,7 +257,7 @@ functions! {
         name: "datediff",
         arguments: "moment, other",
         arity: 2..=2,
-        typing: nullable_int,
+        typing: nullable_int_of::<8>,
         evaluate: |a| {
             let (moment, other) = (complete_moment(a, 0)?, complete_moment(a, 1)?);
             int(or_null!(moment).date.to_days() - or_null!(other).date.to_days())
@@ -350,7 +350,7 @@ functions! {
         name: "to_days",
         arguments: "date",
         arity: 1..=1,
-        typing: nullable_int,
+        typing: nullable_int_of::<6>,
         evaluate: |a| {
             let date = or_null!(complete_moment(a, 0)?).date;
             int(date.to_days())

@@ -121,14 +121,14 @@ impl<'t> Typing<'t> {
 
 type Given = Result<Typed, SqlError>;
 
-/// INT, which is NULL if an argument is.
-pub(super) fn small_int(typing: &mut Typing<'_>) -> Given {
-    Ok(typing.int(4))
+/// INT of at most so many characters, which is NULL if an argument is.
+pub(super) fn int_of<const CHARS: u32>(typing: &mut Typing<'_>) -> Given {
+    Ok(typing.int(4).with_display(CHARS))
 }
 
-/// INT that may be NULL for other reasons.
-pub(super) fn nullable_int(_: &mut Typing<'_>) -> Given {
-    Ok(Typed::int(4, false, true))
+/// INT of at most so many characters that may be NULL for other reasons.
+pub(super) fn nullable_int_of<const CHARS: u32>(_: &mut Typing<'_>) -> Given {
+    Ok(Typed::int(4, false, true).with_display(CHARS))
 }
 
 /// A text as long as the first argument at most.
