@@ -3,8 +3,8 @@
 use crate::Reader;
 use crate::tests::{CacheSize, Row, fixed_table_def, int_key, matrix, options, part, table_def};
 use crate::{
-    Batch, Building, Database, Direction, Error, HitPath, IndexDef, Integers, KeyList, KeyRange, Table,
-    TableDef,
+    Batch, BuildStep, Building, Database, Direction, Error, HitPath, IndexDef, Integers, KeyList, KeyRange,
+    Table, TableDef,
 };
 use base::IndexId;
 use base::sync::{Arc, thread};
@@ -464,6 +464,33 @@ fn an_index_built_later_has_what_one_built_along_has() {
         let report = fixture.database.check().unwrap();
         assert!(report.is_clean(), "{report}");
         assert_eq!(fixture.table.def().indexes[1].name, "k");
+    }
+}
+
+#[test]
+fn a_build_that_is_ended_leaves_nothing() {
+    for step in [BuildStep::Read, BuildStep::Write] {
+        let mut def = table_def();
+        let indexes = std::mem::take(&mut def.indexes);
+        let fixture = Fixture::new(def, 4096, HitPath::Optimistic, CacheSize::from_environment());
+        let model = load(&fixture, 2_000);
+        let mut steps = Vec::new();
+        let mut watch = |now, _| {
+            steps.push(now);
+            if now == step { Err(Error::Interrupted) } else { Ok(()) }
+        };
+        // So little memory that there is a scratch file.
+        let building = Building { sort_bytes: 10_000, watch: &mut watch };
+        let result = fixture.database.build_index(&fixture.table, indexes[0].clone(), building);
+        assert!(matches!(result, Err(Error::Interrupted)), "{result:?}");
+        assert_eq!(steps.last(), Some(&step));
+        assert!(fixture.table.def().indexes.is_empty());
+        let report = fixture.database.check().unwrap();
+        assert!(report.is_clean(), "{report}");
+        for index in indexes {
+            fixture.database.create_index(&fixture.table, index).unwrap();
+        }
+        fixture.reopen().check(&model);
     }
 }
 
