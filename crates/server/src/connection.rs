@@ -389,6 +389,11 @@ impl Connection<'_> {
                 }
                 Err(end) => return Err(self.end_of_waiting(end)),
             };
+            // The command may have been here before the KILL closed the socket: a client that has killed a
+            // connection finds it dead.
+            if self.runner.session.interrupt().connection_is_killed() {
+                return Err(self.end_of_waiting(End::Quit));
+            }
             self.channel.output.writer.use_memory(self.shared.buffers.take().unwrap_or_default());
             self.channel.answer();
             self.command(&packet)?;

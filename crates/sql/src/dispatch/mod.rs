@@ -298,6 +298,9 @@ impl Session {
             if let Statement::Other(other) = parse::parse(&text, prepared.mode)? {
                 prepared::check_preparable(&other)?;
                 other::check_word(&other)?;
+                if other::defines_or_maintains(&other) {
+                    self.state.warnings.forget_old();
+                }
             }
             return Ok(none);
         }

@@ -192,6 +192,14 @@ pub(crate) fn check_word(statement: &OtherStatement) -> Result<(), SqlError> {
     Err(statement.words()?.error())
 }
 
+/// True for a statement that defines tables or looks after them: it uses a table.
+pub(crate) fn defines_or_maintains(statement: &OtherStatement) -> bool {
+    const WORDS: &[&str] = &[
+        "ALTER", "ANALYZE", "CHECK", "CHECKSUM", "CREATE", "DROP", "OPTIMIZE", "RENAME", "REPAIR", "TRUNCATE",
+    ];
+    WORDS.contains(&statement.word.as_str())
+}
+
 /// True for a text that begins a stored program: its body may have semicolons.
 pub(crate) fn has_a_body(text: &str) -> bool {
     /// How many words may stand between CREATE and the kind, such as those of a DEFINER.
