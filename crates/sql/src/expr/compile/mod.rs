@@ -6,9 +6,9 @@ mod unify;
 
 pub(super) use unify::{unify, unify_with_times};
 
-use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing};
+use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing, json};
 use super::node::{self, Call, Conversion, Node, RowTest, SubqueryNode};
-use super::result_type::{Class, Derivation, Typed};
+use super::result_type::{Class, Derivation, Meaning, Typed};
 use super::{Arithmetic, Comparison, Expr, Function, Quantifier, Subquery, SubqueryTest};
 use crate::SqlError;
 use crate::variables::{self, Kind};
@@ -159,13 +159,14 @@ impl Compiler {
             }
             Expr::AssignUserVariable { name, value } => {
                 let (value, typed) = self.boxed(value)?;
+                let typed = Typed { meaning: Meaning::Plain, ..typed };
                 (Node::AssignUserVariable { name: name.clone(), value }, typed)
             }
         })
     }
 
     fn comparison(&mut self, op: Comparison, left: &Expr, right: &Expr) -> Result<Compiled, SqlError> {
-        let (mut left, mut right) = (self.expr(left)?, self.expr(right)?);
+        let (mut left, mut right) = (self.compared(left, right)?, self.compared(right, left)?);
         if right.1.class.is_numeric() {
             constants::want_number(&mut left);
         }
@@ -179,6 +180,17 @@ impl Compiler {
         let nullable = op != Comparison::NullSafeEqual && (left.1.nullable() || right.1.nullable());
         let node = Node::Compare { op, collation, sides: Box::new((left.0, right.0)) };
         Ok((node, Typed::boolean(nullable)))
+    }
+
+    /// One side of a comparison. As in MariaDB, what JSON_EXTRACT gives is compared without its quotes,
+    /// unless the other side is a part of a document, too.
+    fn compared(&mut self, side: &Expr, other: &Expr) -> Result<Compiled, SqlError> {
+        let is_part =
+            |side: &Expr| matches!(side, Expr::Call { function, .. } if **function == json::JSON_EXTRACT);
+        if !is_part(side) || is_part(other) {
+            return self.expr(side);
+        }
+        self.call(&json::JSON_UNQUOTE, std::slice::from_ref(side))
     }
 
     /// `operands` are the tested value, the lowest and the highest value.
@@ -433,6 +445,9 @@ impl Compiler {
             CollationRule::MergedAfterFirst => {
                 collations::aggregate(&all[1..], function.name, self.connection)?
             }
+            CollationRule::First => {
+                collations::aggregate(&all[..all.len().min(1)], function.name, self.connection)?
+            }
             CollationRule::Connection => (self.connection, Derivation::System),
         };
         let mut call = Typing {
@@ -459,6 +474,10 @@ impl Compiler {
             argument_collation: types
                 .first()
                 .map_or((collation, 0), |typed| (typed.collation(), typed.derivation.number())),
+            meanings: match types.iter().all(|typed| typed.meaning == Meaning::Plain) {
+                true => Box::default(),
+                false => types.iter().map(|typed| typed.meaning).collect(),
+            },
         };
         Ok((Node::Call(Box::new(call)), typed))
     }
