@@ -220,6 +220,7 @@ kinds! {
     ReadOnlyTransaction: 1792, "25006";
     NotValidPassword: 1819, "HY000";
     MustChangePassword: 1820, "HY000";
+    DuplicateConstraintName: 1826, "HY000";
     ColumnNeededByForeignKey: 1828, "HY000";
     ColumnNeededByChild: 1829, "HY000";
     ForeignKeyMustNotBeNull: 1830, "HY000";
@@ -246,6 +247,7 @@ kinds! {
     RoleDoesNotExist: 1976, "HY000";
     CompressionRefused: 3922, "HY000";
     CompressionLevelRefused: 3923, "HY000";
+    ConstraintFailed: 4025, "23000";
     InvalidDefaultParameter: 4032, "HY000";
     JsonBroken: 4035, "HY000";
     JsonDisallowed: 4036, "HY000";

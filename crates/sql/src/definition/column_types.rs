@@ -2,6 +2,7 @@
 
 use super::ColumnExtras;
 use super::ColumnSpec;
+use super::check::CheckSpec;
 use crate::names::charsets;
 use crate::text::parse::{Word, Words};
 use crate::variables::assign::{unknown_charset, unknown_collation};
@@ -75,6 +76,7 @@ pub(crate) fn column_type(
         primary: false,
         unique: false,
         reference: None,
+        check: None,
         extras: ColumnExtras::default(),
     };
     let keyword = match words.peek() {
@@ -159,9 +161,10 @@ fn draft(words: &mut Words<'_>, column: &mut ColumnSpec, keyword: &str) -> Resul
                 Draft::Text { bytes_max: 16_777_215, chars: None }
             }
         }
-        // As in MariaDB, JSON is a text type that compares byte by byte.
+        // As in MariaDB, JSON is a text type that compares byte by byte, with a condition.
         "JSON" => {
             column.own_collation = true;
+            column.check = Some(CheckSpec::of_json(&column.name));
             Draft::Done(ColumnType::Text { bytes_max: u32::MAX, collation: Collation::Utf8mb4Bin })
         }
         "BIT" | "ENUM" | "SET" | "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT"

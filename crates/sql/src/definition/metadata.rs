@@ -4,7 +4,7 @@
 //!
 //! | byte | size | field |
 //! |---|---|---|
-//! | 0 | 1 | version, 2; version 1 has no foreign keys |
+//! | 0 | 1 | version, 2; version 1 ends before the foreign keys |
 //! | 1 | 1 | default collation |
 //! | 2 | 8 | created, in seconds since 1970 |
 //! | 10 | | engine and comment: two texts |
@@ -12,16 +12,18 @@
 //! | | 2 | number of columns; each as below |
 //! | | 2 | number of index comments; each is two texts, name and comment |
 //! | | 2 | number of foreign keys; each as below |
+//! | | 2 | number of CHECKs; each is two texts, name and condition |
 //!
 //! A column. If the tag of its default is 2 to 4, a text follows the tag; positions leave it out:
 //!
 //! | byte | size | field |
 //! |---|---|---|
 //! | 0 | 1 | tag of the default: 0 unset, 1 NULL, 2 number, 3 text, 4 binary, 5 now |
-//! | 1 | 1 | flags: 1 on update now, 2 zerofill, 4 width, 8 float digits |
+//! | 1 | 1 | flags: 1 on update now, 2 zerofill, 4 width, 8 float digits, 16 a condition |
 //! | 2 | 1 | width |
 //! | 3 | 2 | float digits: two bytes |
 //! | 5 | | comment: a text |
+//! | | | the condition of CHECK, if there is one: a text |
 //!
 //! A foreign key is three texts, its name and the parent's database and table, then
 //!
@@ -38,6 +40,7 @@
 //! | 0 | 1 | version, 1 |
 //! | 1 | 1 | default collation |
 
+use super::check::Check;
 use super::foreign_key::{ForeignKey, ReferentialAction};
 use super::{ColumnDefault, ColumnExtras};
 use crate::SqlError;
@@ -69,6 +72,7 @@ pub(crate) struct TableMetadata {
     /// Name and comment of each index that has a comment.
     pub index_comments: Vec<(String, String)>,
     pub foreign_keys: Vec<ForeignKey>,
+    pub checks: Vec<Check>,
 }
 
 /// The content of a database's bytes.
@@ -143,6 +147,11 @@ impl TableMetadata {
         for key in &self.foreign_keys {
             encode_foreign_key(key, &mut out);
         }
+        out.extend_from_slice(&(self.checks.len() as u16).to_le_bytes());
+        for check in &self.checks {
+            text(&mut out, check.name.as_bytes());
+            text(&mut out, check.condition.as_bytes());
+        }
         out
     }
 
@@ -179,6 +188,11 @@ impl TableMetadata {
         for _ in 0..count {
             foreign_keys.push(decode_foreign_key(reader)?);
         }
+        let mut checks = Vec::new();
+        let count = if version == TABLE_VERSION { reader.u16()? } else { 0 };
+        for _ in 0..count {
+            checks.push(Check { name: reader.text()?, condition: reader.text()? });
+        }
         Some(TableMetadata {
             collation,
             created,
@@ -188,6 +202,7 @@ impl TableMetadata {
             columns,
             index_comments,
             foreign_keys,
+            checks,
         })
     }
 
@@ -219,6 +234,7 @@ impl TableMetadata {
                 columns: vec![ColumnExtras::default(); def.columns.len()],
                 index_comments: Vec::new(),
                 foreign_keys: Vec::new(),
+                checks: Vec::new(),
             });
         }
         let metadata = TableMetadata::decode(&def.sql_metadata)?;
@@ -276,10 +292,14 @@ fn encode_column(column: &ColumnExtras, out: &mut Vec<u8>) {
     let flags = u8::from(column.on_update_now)
         | u8::from(column.zerofill) << 1
         | u8::from(column.display_width.is_some()) << 2
-        | u8::from(column.float_digits.is_some()) << 3;
+        | u8::from(column.float_digits.is_some()) << 3
+        | u8::from(column.check.is_some()) << 4;
     let (digits, decimals) = column.float_digits.unwrap_or((0, 0));
     out.extend([flags, column.display_width.unwrap_or(0), digits, decimals]);
     text(out, column.comment.as_bytes());
+    if let Some(check) = &column.check {
+        text(out, check.as_bytes());
+    }
 }
 
 fn decode_column(reader: &mut ByteReader<'_>) -> Option<ColumnExtras> {
@@ -300,6 +320,7 @@ fn decode_column(reader: &mut ByteReader<'_>) -> Option<ColumnExtras> {
         display_width: (flags & 4 != 0).then_some(width),
         float_digits: (flags & 8 != 0).then_some((digits, decimals)),
         comment: reader.text()?,
+        check: if flags & 16 != 0 { Some(reader.text()?) } else { None },
     })
 }
 
@@ -334,6 +355,7 @@ mod tests {
                     display_width: Some(5),
                     float_digits: Some((7, 2)),
                     comment: String::new(),
+                    check: Some("`a` > 0".to_owned()),
                 },
             ],
             index_comments: vec![("k".to_owned(), "why".to_owned())],
@@ -346,16 +368,17 @@ mod tests {
                 on_delete: ReferentialAction::SetNull,
                 on_update: ReferentialAction::NoAction,
             }],
+            checks: vec![Check { name: "c".to_owned(), condition: "`a` > 0".to_owned() }],
         };
         let bytes = metadata.encode();
         for cut in 0..bytes.len() {
             assert!(TableMetadata::decode(&bytes[..cut]).is_err());
         }
         // The bytes that the version before wrote.
-        let without = TableMetadata { foreign_keys: Vec::new(), ..metadata.clone() };
+        let without = TableMetadata { foreign_keys: Vec::new(), checks: Vec::new(), ..metadata.clone() };
         let mut older = without.encode();
         older[0] = TABLE_VERSION_WITHOUT_KEYS;
-        older.truncate(older.len() - size_of::<u16>());
+        older.truncate(older.len() - 2 * size_of::<u16>());
         assert_eq!(TableMetadata::decode(&older), Ok(without));
         assert_eq!(TableMetadata::decode(&bytes), Ok(metadata));
     }

@@ -1,5 +1,6 @@
 //! Definitions as a statement wrote them, before they are checked.
 
+pub(crate) mod check;
 pub(crate) mod column_types;
 pub(crate) mod defaults;
 pub(crate) mod foreign_key;
@@ -7,6 +8,7 @@ pub(crate) mod metadata;
 pub(crate) mod options;
 pub(crate) mod parse;
 
+use check::{Check, CheckSpec};
 use engine::IndexDef;
 use foreign_key::{ForeignKey, Reference};
 use types::{Collation, Column, ColumnType, ValueRef};
@@ -35,6 +37,8 @@ pub(crate) struct ColumnExtras {
     /// The n of INT(n): the width that clients show.
     pub display_width: Option<u8>,
     pub zerofill: bool,
+    /// The condition of CHECK behind the column, see [`check::normal_text`].
+    pub check: Option<String>,
     /// FLOAT(m, d): values are rounded to d digits.
     pub float_digits: Option<(u8, u8)>,
 }
@@ -49,6 +53,8 @@ pub(crate) struct ColumnSpec {
     pub auto_increment: bool,
     pub primary: bool,
     pub unique: bool,
+    /// CHECK behind the column.
+    pub check: Option<CheckSpec>,
     /// REFERENCES behind the column.
     pub reference: Option<Reference>,
     pub extras: ColumnExtras,
@@ -96,6 +102,9 @@ pub(crate) struct TableSpec {
     pub keys: Vec<KeySpec>,
     /// ALTER TABLE: the constraints that the table has already.
     pub foreign_keys: Vec<ForeignKey>,
+    pub old_checks: Vec<Check>,
+    /// The CHECKs that are not behind a column.
+    pub checks: Vec<CheckSpec>,
     pub options: TableOptions,
     /// Clauses that are accepted without effect. Each becomes a warning.
     pub ignored: Vec<String>,

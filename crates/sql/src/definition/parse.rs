@@ -1,5 +1,6 @@
 //! Reads the parentheses and options of CREATE TABLE. ALTER TABLE uses the same parts.
 
+use super::check::{CheckSpec, check_clause};
 use super::column_types::{collation_of_charset, column_type, combine, name_or_string, number};
 use super::foreign_key::{Reference, ReferentialAction};
 use super::options;
@@ -54,12 +55,13 @@ pub(crate) fn definition(
     collation: Collation,
     spec: &mut TableSpec,
 ) -> Result<(), SqlError> {
+    if let Some(check) = check_of_table(words)? {
+        spec.checks.push(check);
+        return Ok(());
+    }
     if let Some(key) = key_definition(words)? {
         spec.keys.push(key);
         return Ok(());
-    }
-    if words.is("CHECK") {
-        return Err(SqlError::not_supported("CHECK constraints"));
     }
     spec.columns.push(column_definition(words, collation)?);
     Ok(())
@@ -110,8 +112,8 @@ pub(crate) fn column_definition(words: &mut Words<'_>, collation: Collation) -> 
             set_collation(&mut column, chosen);
         } else if words.accept("REFERENCES") {
             column.reference = Some(reference(words, None)?);
-        } else if words.is("CHECK") || words.is("CONSTRAINT") {
-            return Err(SqlError::not_supported("CHECK constraints"));
+        } else if words.accept("CHECK") {
+            column.check = Some(check_clause(words, None)?);
         } else if words.is("GENERATED") || words.is("AS") || words.is("VIRTUAL") || words.is("PERSISTENT") {
             return Err(SqlError::not_supported("generated columns"));
         } else if words.accept("COLUMN_FORMAT") || words.accept("STORAGE") {
@@ -288,11 +290,26 @@ fn referential_action(words: &mut Words<'_>) -> Result<ReferentialAction, SqlErr
     Err(words.error())
 }
 
+/// `[CONSTRAINT [name]] CHECK (condition)`, if the next words begin one.
+pub(crate) fn check_of_table(words: &mut Words<'_>) -> Result<Option<CheckSpec>, SqlError> {
+    let mut ahead = words.clone();
+    let mut name = None;
+    if ahead.accept("CONSTRAINT") && !ahead.is("CHECK") {
+        let Ok(given) = ahead.name() else { return Ok(None) };
+        name = Some(given);
+    }
+    if !ahead.accept("CHECK") || !matches!(ahead.peek(), Word::Symbol(symbol) if symbol == "(") {
+        return Ok(None);
+    }
+    *words = ahead;
+    check_clause(words, name).map(Some)
+}
+
 /// A key, if the next words begin one.
 pub(crate) fn key_definition(words: &mut Words<'_>) -> Result<Option<KeySpec>, SqlError> {
     let mut constraint = None;
     let constrained = words.accept("CONSTRAINT");
-    if constrained && !["PRIMARY", "UNIQUE", "FOREIGN", "CHECK"].iter().any(|keyword| words.is(keyword)) {
+    if constrained && !["PRIMARY", "UNIQUE", "FOREIGN"].iter().any(|keyword| words.is(keyword)) {
         constraint = Some(words.name()?);
     }
     let kind = if words.accept_all(&["PRIMARY", "KEY"]) {
@@ -305,8 +322,6 @@ pub(crate) fn key_definition(words: &mut Words<'_>) -> Result<Option<KeySpec>, S
     } else if words.is("FULLTEXT") || words.is("SPATIAL") {
         let kind = words.name()?.to_ascii_uppercase();
         return Err(SqlError::not_supported(&format!("{kind} indexes")));
-    } else if constrained && words.is("CHECK") {
-        return Err(SqlError::not_supported("CHECK constraints"));
     } else if constrained {
         return Err(words.error());
     } else if words.accept("KEY") || words.accept("INDEX") {

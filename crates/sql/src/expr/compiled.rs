@@ -88,6 +88,14 @@ impl Compiled {
         Ok(evaluate::truth(&self.node, row, context)? == Some(true))
     }
 
+    /// True if the value is false, and not unknown.
+    ///
+    /// # Errors
+    /// As [`Compiled::evaluate`].
+    pub(crate) fn is_false<'a>(&'a self, row: &Row<'a>, context: &Context<'a>) -> Result<bool, SqlError> {
+        Ok(evaluate::truth(&self.node, row, context)? == Some(false))
+    }
+
     /// Appends the value's key. Values that GROUP BY and DISTINCT take for equal have the same key. No key is
     /// the start of another, so that the keys of several expressions can be joined.
     pub(crate) fn write_group_key(&self, value: &ValueRef<'_>, out: &mut Vec<u8>) {

@@ -8,6 +8,7 @@ pub(crate) mod access;
 pub(crate) mod bind;
 mod bind_function;
 pub(crate) mod change;
+pub(crate) mod checks;
 mod cost;
 pub(crate) mod explain;
 mod explain_json;

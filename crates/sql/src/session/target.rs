@@ -6,6 +6,7 @@ use crate::definition::metadata::TableMetadata;
 use crate::locks::Mode;
 use crate::locks::Used;
 use crate::names;
+use crate::plan::checks::Checks;
 use crate::{Instance, Session, SqlError};
 use engine::{Table, TableDef};
 use std::sync::Arc;
@@ -18,6 +19,7 @@ pub(crate) struct Target {
     pub def: Arc<TableDef>,
     pub metadata: TableMetadata,
     pub auto_increment: Option<AutoIncrement>,
+    checks: Option<Checks>,
     /// The tables around it, by FOREIGN KEY.
     relatives: FamilyView,
     /// `Table::version` when this was made. If the table has another version, this is stale.
@@ -48,7 +50,8 @@ impl Target {
             Some(AutoIncrement { column, offset, bytes, max: u64::MAX >> (64 - bits) })
         });
         let relatives = FamilyView::new(&instance.relations, &instance.database, &table);
-        Ok(Target { table, def, metadata, auto_increment, relatives, version })
+        let checks = Checks::of(&def, &metadata)?;
+        Ok(Target { table, def, metadata, auto_increment, checks, relatives, version })
     }
 
     /// As a table that a statement changes under the table's own name.
@@ -58,6 +61,12 @@ impl Target {
 
     pub(crate) fn is_current(&self) -> bool {
         self.table.version() == self.version && self.relatives.is_current()
+    }
+
+    /// The conditions that rows have to meet. `None` if there are none, or if the session does not check
+    /// them.
+    pub(crate) fn checks(&self, session: &Session) -> Option<&Checks> {
+        self.checks.as_ref().filter(|_| session.variables.common.check_constraint_checks)
     }
 
     /// The tables that a session looks at, or changes, when it changes rows of this one. `None` if there is

@@ -7,8 +7,8 @@ use super::build::{build, key_parts};
 use super::copy::copy_rows;
 use super::database::check_writable;
 use super::foreign_keys::{
-    Before, check_change_column, check_definition, check_drop_column, check_indexes, follow_columns,
-    follow_own_columns, note_definition, without_indexes,
+    Before, check_change_column, check_conditions, check_definition, check_drop_column, check_indexes,
+    follow_columns, follow_own_columns, note_definition, without_indexes,
 };
 use super::index::{
     INDEX_STAGES, add_index, algorithm_and_lock, cannot_drop, check_auto_increment, remove_index,
@@ -16,15 +16,17 @@ use super::index::{
 use super::table::{check_rename, rename, surroundings, table_error};
 use crate::accounts::Rights;
 use crate::audit::TableUse;
+use crate::definition::check::CheckSpec;
 use crate::definition::column_types::name_or_string;
-use crate::definition::foreign_key::ForeignKey;
+use crate::definition::foreign_key::{ForeignKey, quoted};
 use crate::definition::metadata::TableMetadata;
 use crate::definition::parse::{
-    charset_option, column_definition, default_value, key_definition, table_options,
+    charset_option, check_of_table, column_definition, default_value, key_definition, table_options,
 };
 use crate::definition::*;
 use crate::session::ProgressMeter;
 use crate::session::relations::name_of;
+use crate::text::LexicalMode;
 use crate::text::parse::{Word, Words};
 use crate::variables::assign::engine_named;
 use crate::{ErrorKind, ResultSink, Session, SqlError};
@@ -50,6 +52,7 @@ pub(super) enum Action {
     SetDefault(String, Option<ColumnDefault>),
     RenameColumn(String, String),
     AddKey(KeySpec),
+    AddCheck(CheckSpec),
     DropKey(String),
     DropPrimary,
     DropForeignKey(String),
@@ -208,12 +211,13 @@ fn action(
 }
 
 fn add(words: &mut Words<'_>, collation: Collation, actions: &mut Vec<Action>) -> Result<(), SqlError> {
+    if let Some(check) = check_of_table(words)? {
+        actions.push(Action::AddCheck(check));
+        return Ok(());
+    }
     if let Some(key) = key_definition(words)? {
         actions.push(Action::AddKey(key));
         return Ok(());
-    }
-    if words.is("CHECK") || words.is("CONSTRAINT") {
-        return Err(SqlError::not_supported("CHECK constraints"));
     }
     words.accept("COLUMN");
     if words.accept_symbol("(") {
@@ -239,7 +243,8 @@ fn drop(words: &mut Words<'_>) -> Result<Action, SqlError> {
     if words.accept_all(&["FOREIGN", "KEY"]) {
         return Ok(Action::DropForeignKey(words.name()?));
     }
-    if words.accept("CONSTRAINT") {
+    // DROP CHECK is MySQL's.
+    if words.accept("CONSTRAINT") || words.accept("CHECK") {
         return Ok(Action::DropConstraint(words.name()?));
     }
     if words.accept("KEY") || words.accept("INDEX") {
@@ -432,6 +437,7 @@ pub(super) fn columns_of(def: &TableDef, metadata: &TableMetadata) -> Vec<Column
             primary: false,
             unique: false,
             reference: None,
+            check: None,
             extras: extras.clone(),
         })
         .collect()
@@ -466,6 +472,8 @@ fn spec_of(def: &TableDef, metadata: &TableMetadata) -> TableSpec {
         columns: columns_of(def, metadata),
         keys,
         foreign_keys: metadata.foreign_keys.clone(),
+        old_checks: metadata.checks.clone(),
+        checks: Vec::new(),
         options: TableOptions {
             engine: None,
             auto_increment: None,
@@ -551,6 +559,7 @@ fn changed(
                 rename_in_keys(&mut spec, from, to);
             }
             Action::AddKey(key) => spec.keys.push(key.clone()),
+            Action::AddCheck(check) => spec.checks.push(check.clone()),
             Action::DropKey(name) => {
                 let at = named_key(&spec.keys, name).ok_or_else(|| cannot_drop("INDEX", name))?;
                 spec.keys.remove(at);
@@ -587,8 +596,11 @@ fn changed(
 /// 1091.
 fn drop_constraint(spec: &mut TableSpec, name: &str) -> Result<(), SqlError> {
     let is_unique = |at: &usize| spec.keys[*at].kind == KeyKind::Unique;
+    let check = spec.old_checks.iter().position(|check| check.name.eq_ignore_ascii_case(name));
     if let Ok(at) = named_foreign_key(&spec.foreign_keys, name) {
         spec.foreign_keys.remove(at);
+    } else if let Some(at) = check {
+        spec.old_checks.remove(at);
     } else if let Some(at) = named_key(&spec.keys, name).filter(is_unique) {
         spec.keys.remove(at);
     } else {
@@ -644,6 +656,13 @@ fn rename_in_keys(spec: &mut TableSpec, from: &str, to: &str) {
     let foreign = spec.foreign_keys.iter_mut().flat_map(|key| &mut key.columns);
     for column in parts.chain(foreign).filter(|column| column.eq_ignore_ascii_case(from)) {
         to.clone_into(column);
+    }
+    // Conditions quote the names of columns.
+    let (from, to) = (quoted(from, LexicalMode::NONE), quoted(to, LexicalMode::NONE));
+    let of_columns = spec.columns.iter_mut().filter_map(|column| column.extras.check.as_mut());
+    let of_table = spec.old_checks.iter_mut().map(|check| &mut check.condition);
+    for condition in of_columns.chain(of_table) {
+        *condition = condition.replace(&from, &to);
     }
 }
 
@@ -736,6 +755,7 @@ fn copy(
             copy.raise_auto_increment(next - 1);
         }
         parents.check_rows(session, &copy)?;
+        check_conditions(session, &copy)?;
         instance.database.replace_table(table, &copy).map_err(|error| table_error(error, database, name))?;
         let name = (database.to_owned(), name.to_owned());
         follow_columns(session, &name, before)?;

@@ -1,11 +1,13 @@
 //! Checks a definition that a statement wrote, and makes the engine's definition of it.
 
+use crate::definition::check::{self, Check};
 use crate::definition::foreign_key::{self, ForeignKey, Reference};
 use crate::definition::metadata::TableMetadata;
 use crate::definition::options::{self, Asking, Meaning};
 use crate::definition::parse::invalid_default;
 use crate::definition::*;
 use crate::expr::{CoerceIssue, coerce};
+use crate::plan::checks::Checks;
 use crate::variables::SqlMode;
 use crate::variables::assign::engine_named;
 use crate::{ErrorKind, SqlError, Warnings, names};
@@ -66,6 +68,7 @@ pub(super) fn build(
     }
     check_duplicates(&spec.columns)?;
     keys_of_columns(&mut spec);
+    let checks = checks(&mut spec)?;
     let foreign_keys = foreign_keys(name, around.database, &mut spec)?;
     let primary = primary_key(&mut spec)?;
     let auto_increment = auto_increment_column(&spec)?;
@@ -124,8 +127,9 @@ pub(super) fn build(
         columns: spec.columns.into_iter().map(|column| column.extras).collect(),
         index_comments,
         foreign_keys,
+        checks,
     };
-    Ok(TableDef {
+    let def = TableDef {
         database: around.database.to_owned(),
         name: name.to_owned(),
         columns,
@@ -136,7 +140,49 @@ pub(super) fn build(
         pack_keys,
         compressed,
         sql_metadata: metadata.encode(),
-    })
+    };
+    // What cannot be evaluated is refused here.
+    Checks::of(&def, &metadata)?;
+    Ok(def)
+}
+
+/// Gives the columns their conditions. Returns those of the table.
+///
+/// # Errors
+/// 1064, 1826.
+fn checks(spec: &mut TableSpec) -> Result<Vec<Check>, SqlError> {
+    let mut conditions = Vec::new();
+    for column in &spec.columns {
+        let own = column.check.as_ref().map(|check| check::normal_text(check, &spec.columns)).transpose()?;
+        conditions.push(own);
+    }
+    for (column, own) in spec.columns.iter_mut().zip(conditions) {
+        column.extras.check = own.or(column.extras.check.take());
+    }
+    let mut checks = std::mem::take(&mut spec.old_checks);
+    for written in std::mem::take(&mut spec.checks) {
+        let condition = check::normal_text(&written, &spec.columns)?;
+        let is_taken = |name: &str| checks.iter().any(|other| other.name.eq_ignore_ascii_case(name));
+        let name = match written.name {
+            Some(name) if is_taken(&name) => {
+                let text = format!("Duplicate CHECK constraint name '{name}'");
+                return Err(error(ErrorKind::DuplicateConstraintName, text));
+            }
+            Some(name) => {
+                names::check_index(&name)?;
+                name
+            }
+            None => {
+                let mut number = 1;
+                while is_taken(&format!("CONSTRAINT_{number}")) {
+                    number += 1;
+                }
+                format!("CONSTRAINT_{number}")
+            }
+        };
+        checks.push(Check { name, condition });
+    }
+    Ok(checks)
 }
 
 /// The indexes besides the primary key, in the order in which they are written. Appends their comments.

@@ -5,12 +5,16 @@ use crate::accounts::Rights;
 use crate::definition::ColumnSpec;
 use crate::definition::foreign_key::{ForeignKey, ReferentialAction, quoted, renamed};
 use crate::definition::metadata::TableMetadata;
+use crate::expr::{Context, Slots};
 use crate::locks::{MetadataLocks, Mode};
+use crate::plan::checks::Checks;
+use crate::session::environment::SessionEnvironment;
 use crate::session::relations::{TableName, column_positions, index_over, name_of, refused};
 use crate::session::transaction::StatementLocks;
 use crate::statements::dml::Search;
 use crate::text::LexicalMode;
 use crate::{ErrorKind, Session, SqlError};
+use bumpalo::Bump;
 use engine::{Reader, Table, TableDef};
 use std::sync::Arc;
 use types::{ColumnType, RowView, ValueRef};
@@ -208,6 +212,26 @@ impl Parents<'_> {
         }
         Ok(())
     }
+}
+
+/// Checks the rows of a table against its CHECKs.
+///
+/// # Errors
+/// 4025.
+pub(super) fn check_conditions(session: &Session, table: &Table) -> Result<(), SqlError> {
+    let def = table.def();
+    let checks = Checks::of(&def, &TableMetadata::of(&def)?)?;
+    let Some(checks) = checks.filter(|_| session.variables.common.check_constraint_checks) else {
+        return Ok(());
+    };
+    let environment = SessionEnvironment::new(session);
+    let mut arena = Bump::new();
+    each_row(session, table, |row| {
+        arena.reset();
+        let context =
+            Context { slots: Slots::EMPTY, arena: &arena, environment: &environment, subqueries: None };
+        checks.test(row, &context)
+    })
 }
 
 /// Calls with each row of a table.

@@ -1,7 +1,7 @@
 //! CREATE TABLE ... AS SELECT.
 
 use super::build::build;
-use super::foreign_keys::{Before, check_definition, note_definition};
+use super::foreign_keys::{Before, check_conditions, check_definition, note_definition};
 use super::table::{surroundings, table_error};
 use crate::audit::TableUse;
 use crate::definition::*;
@@ -91,6 +91,7 @@ pub(super) fn create_from_select(
     let count = result.rows.len() as u64;
     let filled = result.rows.finish().and_then(|rows| fill(session, &table, &target, &rows));
     let filled = filled.and_then(|()| parents.check_rows(session, &table));
+    let filled = filled.and_then(|()| check_conditions(session, &table));
     if let Err(error) = filled {
         // This statement has created the table, so it drops it again.
         session
@@ -120,6 +121,7 @@ fn column_of(meta: &ColumnMeta) -> ColumnSpec {
         primary: false,
         unique: false,
         reference: None,
+        check: None,
         extras: ColumnExtras::default(),
     }
 }

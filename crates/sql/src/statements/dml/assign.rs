@@ -5,11 +5,12 @@ use crate::accounts::Rights;
 use crate::definition::defaults::Clock;
 use crate::expr::{CoerceIssue, Compiled, Context, Part, Row, coerce};
 use crate::plan::bind::{Binder, SlotInfo, Subqueries};
+use crate::plan::checks::Checks;
 use crate::plan::object_name;
 use crate::plan::query::Planner;
 use crate::plan::scope::Scope;
 use crate::session::Target;
-use crate::{SqlError, Warnings};
+use crate::{ErrorKind, SqlError, Warnings};
 use sqlparser::ast;
 use types::{Collation, RowView, Value, ValueRef};
 
@@ -149,6 +150,8 @@ pub(super) struct Assigning<'a> {
     pub defaults: &'a [Option<Value>],
     /// The new values of ON UPDATE CURRENT_TIMESTAMP columns, if a row changes.
     pub now: &'a [(usize, Value)],
+    /// The conditions of rows, if the session checks them.
+    pub checks: Option<&'a Checks>,
     pub strictness: Strictness,
 }
 
@@ -167,6 +170,8 @@ pub(super) struct Assigned<'a> {
 pub(super) struct Outcome {
     /// The image that was written. Empty if the row did not change.
     pub written: Vec<u8>,
+    /// True if IGNORE passed over the row, because it would not meet a condition: it does not count.
+    pub refused: bool,
     /// Why the row could not be changed.
     pub error: Option<SqlError>,
 }
@@ -183,7 +188,8 @@ impl<'a> Assigning<'a> {
         outcome: &mut Outcome,
     ) -> bool {
         let start = out.len();
-        match self.apply(row, context, warnings, out) {
+        outcome.refused = false;
+        match self.apply(row, context, warnings, out, outcome) {
             Ok(true) => {
                 outcome.written.clear();
                 outcome.written.extend_from_slice(&out[start..]);
@@ -212,6 +218,7 @@ impl<'a> Assigning<'a> {
         context: &Context<'a>,
         warnings: &mut Warnings,
         out: &mut Vec<u8>,
+        outcome: &mut Outcome,
     ) -> Result<bool, SqlError> {
         let mut values: Vec<ValueRef<'a>> = Vec::new();
         row.image.read_into(&mut values);
@@ -232,6 +239,17 @@ impl<'a> Assigning<'a> {
         if stamped {
             out.truncate(start);
             codec.encode(&values, out);
+        }
+        if let Some(checks) = self.checks {
+            let image: &'a [u8] = context.arena.alloc_slice_copy(&out[start..]);
+            match checks.test(codec.view(image), context) {
+                Err(error) if error.kind == ErrorKind::ConstraintFailed && self.strictness.ignore => {
+                    warnings.warn(error.kind, error.message);
+                    outcome.refused = true;
+                    return Ok(false);
+                }
+                tested => tested?,
+            }
         }
         Ok(true)
     }

@@ -526,6 +526,7 @@ impl Writing<'_, '_> {
             target: &plan.target,
             defaults: &defaults,
             now: &now,
+            checks: plan.target.checks(session),
             strictness: Strictness {
                 strict: session.variables.common.sql_mode.is_strict(),
                 ignore: plan.on_duplicate == OnDuplicate::Skip,

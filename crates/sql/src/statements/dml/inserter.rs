@@ -5,8 +5,11 @@ use super::foreign_keys::{Keeper, or_take_back};
 use super::{UniqueKey, note_issue, write_error};
 use crate::definition::defaults::implicit_default;
 use crate::expr::{CoerceIssue, Coerced, coerce};
+use crate::expr::{Context, Slots};
+use crate::plan::checks::Checks;
 use crate::session::Target;
 use crate::session::bulk::{Bulk, Inserted};
+use crate::session::environment::SessionEnvironment;
 use crate::session::relations::Family;
 use crate::session::transaction::Writes;
 use crate::status::Counter;
@@ -155,6 +158,7 @@ impl Inserter {
     }
 
     /// Adds the row that was begun last. `values` has a converted value for each column.
+    /// [`Inserter::check_last`] comes next.
     pub(super) fn push_row(&mut self, values: &[ValueRef<'_>]) {
         let target = self.target.clone();
         self.push_image(values, target.table.row_codec());
@@ -213,6 +217,48 @@ impl Inserter {
             }
         }
         self.push_image(&values, target.table.row_codec());
+        self.check_last(session)
+    }
+
+    /// Tests the row that was added last. With IGNORE it is taken out again if it does not meet a condition.
+    ///
+    /// # Errors
+    /// 4025.
+    #[inline]
+    pub(super) fn check_last(&mut self, session: &mut Session) -> Result<(), SqlError> {
+        let target = self.target.clone();
+        match target.checks(session) {
+            None => Ok(()),
+            Some(checks) => self.check_last_row(session, &target, checks),
+        }
+    }
+
+    #[cold]
+    fn check_last_row(
+        &mut self,
+        session: &mut Session,
+        target: &Target,
+        checks: &Checks,
+    ) -> Result<(), SqlError> {
+        let last = self.images.len() - 1;
+        let tested = {
+            let environment = SessionEnvironment::new(session);
+            let arena = Bump::new();
+            let context =
+                Context { slots: Slots::EMPTY, arena: &arena, environment: &environment, subqueries: None };
+            checks.test(target.table.row_codec().view(self.images.get(last)), &context)
+        };
+        let Err(error) = tested else { return Ok(()) };
+        let start = if last == 0 { 0 } else { self.images.ends[last - 1] };
+        self.images.ends.pop();
+        self.images.bytes.truncate(start as usize);
+        if target.auto_increment.is_some() && self.numbers.pop() == Some(0) {
+            self.generated -= 1;
+        }
+        if self.on_duplicate != OnDuplicate::Skip {
+            return Err(error);
+        }
+        session.state.warnings.warn(error.kind, error.message);
         Ok(())
     }
 
@@ -223,7 +269,7 @@ impl Inserter {
             values.push(self.fit(session, position, column, Given::Default, arena)?);
         }
         self.push_image(&values, target.table.row_codec());
-        Ok(())
+        self.check_last(session)
     }
 
     #[inline]

@@ -12,6 +12,7 @@ use crate::locks::Used;
 use crate::memory::Charge;
 use crate::plan::access::Path;
 use crate::plan::change::{Meant, TableRead};
+use crate::plan::checks::Checks;
 use crate::plan::plan::Limit;
 use crate::plan::query::Planner;
 use crate::session::Target;
@@ -266,6 +267,7 @@ struct Rows<'a> {
     warnings: &'a mut Warnings,
     /// Checks FOREIGN KEYs, if there are any.
     keeper: Option<Keeper<'a>>,
+    checks: Option<&'a Checks>,
     /// All rows are locked and tested before the first is changed.
     prepares: bool,
     defaults: Vec<Option<Value>>,
@@ -300,6 +302,7 @@ impl<'a> Rows<'a> {
             runtime,
             warnings,
             keeper: None,
+            checks: plan.target.checks(session),
             prepares: false,
             defaults,
             now,
@@ -367,8 +370,20 @@ impl<'a> Rows<'a> {
         later: &mut Spool,
     ) -> Result<(), SqlError> {
         self.arena.reset();
-        let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, outcome, done, .. } =
-            self;
+        let Rows {
+            plan,
+            slots,
+            runtime,
+            warnings,
+            checks,
+            defaults,
+            now,
+            strictness,
+            arena,
+            outcome,
+            done,
+            ..
+        } = self;
         let table = &plan.read.table;
         let context =
             Context { slots: *slots, arena, environment: runtime.environment, subqueries: Some(*runtime) };
@@ -384,13 +399,20 @@ impl<'a> Rows<'a> {
         done.matched += 1;
         let workspace = runtime.workspace();
         let Some(assignments) = &plan.assignments else { return later.push(key, &[], workspace) };
-        let assigning =
-            Assigning { assignments, target: &plan.target, defaults, now, strictness: *strictness };
+        let assigning = Assigning {
+            assignments,
+            target: &plan.target,
+            defaults,
+            now,
+            checks: *checks,
+            strictness: *strictness,
+        };
         let mut out = Vec::new();
         let row = Assigned { image, others: &[], number: done.matched };
         if assigning.change(&row, &context, warnings, &mut out, outcome) {
             later.push(key, &out, workspace)?;
         }
+        done.matched -= u64::from(outcome.refused);
         outcome.error.take().map_or(Ok(()), Err)
     }
 
@@ -458,6 +480,7 @@ impl<'a> Rows<'a> {
             outcome,
             done,
             keeper,
+            checks,
             ..
         } = self;
         let table = &plan.read.table;
@@ -495,8 +518,14 @@ impl<'a> Rows<'a> {
             return failure.map_or(Ok(()), Err);
         };
         let mut matched = false;
-        let assigning =
-            Assigning { assignments, target: &plan.target, defaults, now, strictness: *strictness };
+        let assigning = Assigning {
+            assignments,
+            target: &plan.target,
+            defaults,
+            now,
+            checks: *checks,
+            strictness: *strictness,
+        };
         let number = done.matched + 1;
         let result = writer.update_or_keep(table, key, &mut |image, out| {
             let Some(image) = is_meant(image) else { return RowUpdate::Skip };
@@ -522,7 +551,7 @@ impl<'a> Rows<'a> {
             let check = |writer: &mut Writer<'_>| keeper.updated(writer, old, &outcome.written);
             changed = or_take_back(writer, before, plan.ignore, check)?.is_none();
         }
-        done.matched += u64::from(matched);
+        done.matched += u64::from(matched && !outcome.refused);
         done.changed += u64::from(changed);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use super::listing::{Listing, characters};
 use crate::accounts::Rights;
+use crate::definition::check::Check;
 use crate::definition::column_types::type_text;
 use crate::definition::foreign_key::quoted;
 use crate::definition::metadata::TableMetadata;
@@ -114,6 +115,9 @@ fn column_line(def: &TableDef, metadata: &TableMetadata, position: usize, mode: 
     if !extras.comment.is_empty() {
         line.push_str(&format!(" COMMENT {}", quoted_text(&extras.comment, mode)));
     }
+    if let Some(condition) = &extras.check {
+        line.push_str(&format!(" CHECK ({condition})"));
+    }
     line
 }
 
@@ -148,6 +152,9 @@ pub(super) fn create_statement(table: &Table, mode: LexicalMode) -> Result<Strin
         lines.push(index_line(&def, &metadata, &def.indexes[position], mode));
     }
     lines.extend(metadata.foreign_keys.iter().map(|key| format!("  {}", key.clause(&def.database, mode))));
+    let check =
+        |check: &Check| format!("  CONSTRAINT {} CHECK ({})", quoted(&check.name, mode), check.condition);
+    lines.extend(metadata.checks.iter().map(check));
     let mut statement = format!("CREATE TABLE {} (\n{}\n)", quoted(&def.name, mode), lines.join(",\n"));
     let _ = write!(statement, " ENGINE={}", metadata.shown_engine());
     let next = table.next_auto_increment();

@@ -284,6 +284,14 @@ pub(crate) fn parse_assignments(text: &str, mode: LexicalMode) -> Result<Vec<ast
     parse_whole(text, mode, |parser| parser.parse_comma_separated(Parser::parse_assignment))
 }
 
+/// An expression.
+///
+/// # Errors
+/// As [`parse_ast`].
+pub(crate) fn parse_expression(text: &str, mode: LexicalMode) -> Result<ast::Expr, SqlError> {
+    parse_whole(text, mode, |parser| parser.parse_expr())
+}
+
 /// A part that a whole text consists of.
 fn parse_whole<T>(
     text: &str,

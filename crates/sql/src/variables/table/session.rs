@@ -19,7 +19,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     both("character_set_filesystem", charset("binary")),
     both("character_set_results", charset("utf8mb4")).works(),
     both("character_set_server", charset("utf8mb4")).works(),
-    both("check_constraint_checks", boolean(true)),
+    both("check_constraint_checks", boolean(true)).works(),
     both("collation_connection", collation("utf8mb4_general_ci")).works(),
     both("collation_database", collation("utf8mb4_general_ci")).works(),
     both("collation_server", collation("utf8mb4_general_ci")).works(),

@@ -207,6 +207,7 @@ impl Rows {
                         target: &target,
                         defaults: &self.defaults,
                         now: &[],
+                        checks: None,
                         strictness: self.strictness,
                     };
                     let set = assigning.set(&mut values, &[], number, &context, &mut warnings);
@@ -219,6 +220,7 @@ impl Rows {
                 result?;
             }
         }
+        inserter.check_last(session)?;
         self.take_warnings(session, number, Phase::Values);
         if row.has_more {
             let text =

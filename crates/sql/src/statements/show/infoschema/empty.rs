@@ -55,13 +55,6 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         nothing,
     ),
     (
-        "CHECK_CONSTRAINTS",
-        "CONSTRAINT_CATALOG varchar(512) NOT NULL, CONSTRAINT_SCHEMA varchar(64) NOT NULL, \
-         TABLE_NAME varchar(64) NOT NULL, CONSTRAINT_NAME varchar(64) NOT NULL, LEVEL varchar(6) NOT NULL, \
-         CHECK_CLAUSE longtext NOT NULL",
-        nothing,
-    ),
-    (
         "PARTITIONS",
         "TABLE_CATALOG varchar(512) NOT NULL, TABLE_SCHEMA varchar(64) NOT NULL, TABLE_NAME varchar(64) NOT NULL, \
          PARTITION_NAME varchar(64), SUBPARTITION_NAME varchar(64), PARTITION_ORDINAL_POSITION bigint(21) unsigned, \

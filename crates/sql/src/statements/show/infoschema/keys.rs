@@ -1,4 +1,4 @@
-//! STATISTICS, KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS, TABLE_CONSTRAINTS.
+//! STATISTICS, KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS, CHECK_CONSTRAINTS, TABLE_CONSTRAINTS.
 
 use super::Definition;
 use crate::definition::foreign_key::ForeignKey;
@@ -37,6 +37,13 @@ pub(super) static DEFINITIONS: &[Definition] = &[
          MATCH_OPTION varchar(64) NOT NULL, UPDATE_RULE varchar(64) NOT NULL, DELETE_RULE varchar(64) NOT NULL, \
          TABLE_NAME varchar(64) NOT NULL, REFERENCED_TABLE_NAME varchar(64)",
         referential_constraints,
+    ),
+    (
+        "CHECK_CONSTRAINTS",
+        "CONSTRAINT_CATALOG varchar(512) NOT NULL, CONSTRAINT_SCHEMA varchar(64) NOT NULL, \
+         TABLE_NAME varchar(64) NOT NULL, CONSTRAINT_NAME varchar(64) NOT NULL, LEVEL varchar(6) NOT NULL, \
+         CHECK_CLAUSE longtext NOT NULL",
+        check_constraints,
     ),
     (
         "TABLE_CONSTRAINTS",
@@ -96,9 +103,17 @@ fn each_constraint(
             kind: "FOREIGN KEY",
             foreign: Some(key),
         });
+        let metadata = TableMetadata::of(&def)?;
+        let of_columns = def.columns.iter().zip(&metadata.columns);
+        let of_columns = of_columns.filter(|(_, extras)| extras.check.is_some());
+        let of_table = metadata.checks.iter().map(|check| check.name.clone());
+        let checks = of_columns.map(|(column, _)| column.name.clone()).chain(of_table);
+        let checks =
+            checks.map(|name| Constraint { name, columns: Vec::new(), kind: "CHECK", foreign: None });
         primary
             .chain(indexes)
             .chain(foreign)
+            .chain(checks)
             .try_for_each(|constraint| each(database, &def.name, &constraint))
     })
 }
@@ -163,6 +178,34 @@ fn referential_constraints(session: &Session) -> Result<Vec<Vec<Value>>, SqlErro
             Value::text(table),
             Value::text(key.parent_table.as_str()),
         ]);
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+fn check_constraints(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    let mut rows = Vec::new();
+    session.each_table(|database, table| {
+        let def = table.def();
+        if !session.access.uses_table(database, &def.name) {
+            return Ok(());
+        }
+        let metadata = TableMetadata::of(&def)?;
+        let of_columns = def.columns.iter().zip(&metadata.columns);
+        let of_columns = of_columns
+            .filter_map(|(column, extras)| Some((column.name.as_str(), "Column", extras.check.as_deref()?)));
+        let of_table =
+            metadata.checks.iter().map(|check| (check.name.as_str(), "Table", check.condition.as_str()));
+        for (name, level, condition) in of_columns.chain(of_table) {
+            rows.push(vec![
+                Value::text("def"),
+                Value::text(database),
+                Value::text(def.name.as_str()),
+                Value::text(name),
+                Value::text(level),
+                Value::text(condition),
+            ]);
+        }
         Ok(())
     })?;
     Ok(rows)

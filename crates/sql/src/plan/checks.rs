@@ -1,0 +1,68 @@
+//! Binds the CHECKs of a table.
+
+use super::bind::Binder;
+use super::from::scope_of;
+use super::scope::Scope;
+use crate::definition::metadata::TableMetadata;
+use crate::expr::{Compiled, Context, Part, Row, Slots};
+use crate::text::LexicalMode;
+use crate::{ErrorKind, SqlError};
+use engine::TableDef;
+use types::{Collation, RowView};
+
+/// The conditions of a table's rows.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    conditions: Vec<Condition>,
+    /// The table, as messages name it.
+    table: String,
+}
+
+#[derive(Debug)]
+struct Condition {
+    name: String,
+    test: Compiled,
+}
+
+impl Checks {
+    /// The conditions of the columns, then those of the table. `None` if there are none.
+    ///
+    /// # Errors
+    /// 1054, 1305 and others of expressions.
+    pub(crate) fn of(def: &TableDef, metadata: &TableMetadata) -> Result<Option<Checks>, SqlError> {
+        let of_columns = def.columns.iter().zip(&metadata.columns).filter_map(|(column, extras)| {
+            Some((format!("{}.{}", def.name, column.name), extras.check.as_deref()?))
+        });
+        let of_table = metadata.checks.iter().map(|check| (check.name.clone(), check.condition.as_str()));
+        let mut conditions = Vec::new();
+        for (name, condition) in of_columns.chain(of_table) {
+            let mut scope = Scope::default();
+            scope.push(scope_of(&def.database, &def.name, &def.columns, None)?);
+            let parsed = crate::text::parse::parse_expression(condition, LexicalMode::NONE)?;
+            let bound = Binder::new(&scope, &[], "CHECK").bind(&parsed)?;
+            let test = Compiled::new(&bound, Collation::Utf8mb4GeneralCi)?;
+            conditions.push(Condition { name, test });
+        }
+        if conditions.is_empty() {
+            return Ok(None);
+        }
+        let table = format!("`{}`.`{}`", def.database, def.name);
+        Ok(Some(Checks { conditions, table }))
+    }
+
+    /// Tests a row.
+    ///
+    /// # Errors
+    /// 4025 if a condition is false, and those of evaluating it. One that is unknown is met.
+    pub(crate) fn test<'a>(&'a self, row: RowView<'a>, context: &Context<'a>) -> Result<(), SqlError> {
+        let parts = [Part::Image(row)];
+        for condition in &self.conditions {
+            let context = Context { slots: Slots::EMPTY, ..*context };
+            if condition.test.is_false(&Row(&parts), &context)? {
+                let text = format!("CONSTRAINT `{}` failed for {}", condition.name, self.table);
+                return Err(SqlError::new(ErrorKind::ConstraintFailed, text));
+            }
+        }
+        Ok(())
+    }
+}
