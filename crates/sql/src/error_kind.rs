@@ -236,6 +236,18 @@ kinds! {
     CompressionRefused: 3922, "HY000";
     CompressionLevelRefused: 3923, "HY000";
     InvalidDefaultParameter: 4032, "HY000";
+    JsonBroken: 4035, "HY000";
+    JsonDisallowed: 4036, "HY000";
+    JsonEnd: 4037, "HY000";
+    JsonSyntax: 4038, "HY000";
+    JsonEscape: 4039, "HY000";
+    JsonDepth: 4040, "HY000";
+    JsonPathEnd: 4041, "HY000";
+    JsonPathSyntax: 4042, "HY000";
+    JsonPathDepth: 4043, "HY000";
+    JsonPathWildcard: 4044, "HY000";
+    JsonOneOrAll: 4046, "HY000";
+    JsonPathWhole: 4051, "HY000";
     VariableIgnored: 4081, "HY000";
     UserIsBlocked: 4150, "HY000";
     AccountLocked: 4151, "HY000";

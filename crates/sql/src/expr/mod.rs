@@ -470,6 +470,10 @@ pub(crate) trait Environment {
     fn time_zone_seconds(&self) -> i32;
     /// Adds a warning to the statement's.
     fn warn(&self, kind: ErrorKind, message: String);
+    /// Adds a note to the statement's warnings. No mode makes an error of it.
+    fn note(&self, kind: ErrorKind, message: String) {
+        self.warn(kind, message);
+    }
     /// `@@sql_mode` as far as expressions look at it.
     fn sql_mode(&self) -> SqlMode {
         SqlMode::default()

@@ -2,7 +2,7 @@
 
 use super::InnerQuery;
 use super::functions::Evaluate;
-use super::result_type::Class;
+use super::result_type::{Class, Meaning};
 use super::{Arithmetic, Comparison, Function, IntervalUnit, Quantifier, VariableScope};
 use base::sync::Arc;
 use types::{Collation, ColumnType, Value};
@@ -160,6 +160,8 @@ pub(super) struct Call {
     /// The first argument's collation and the number of its derivation, for CHARSET(), COLLATION() and
     /// COERCIBILITY().
     pub argument_collation: (Collation, i64),
+    /// What the JSON functions take each argument for. Empty if every one is a plain value.
+    pub meanings: Box<[Meaning]>,
 }
 
 /// The conversion of a choice's result. It gives every row the same type.

@@ -144,6 +144,17 @@ impl Derivation {
     }
 }
 
+/// What the JSON functions take a value for.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum Meaning {
+    #[default]
+    Plain,
+    /// The result of a test: `true` or `false`.
+    Boolean,
+    /// A JSON text: its value.
+    Json,
+}
+
 /// The properties of an expression that compilation uses.
 #[derive(Clone, Debug)]
 pub(super) struct Typed {
@@ -152,13 +163,20 @@ pub(super) struct Typed {
     pub derivation: Derivation,
     /// False for a DECIMAL if only the kind of its value is known. Then `decimals` is a guess.
     pub scale_is_known: bool,
+    pub meaning: Meaning,
 }
 
 impl Typed {
     pub(super) fn new(column_type: ColumnType, nullable: bool) -> Typed {
         let class = Class::of(&column_type);
         let derivation = if class.is_text() { Derivation::Coercible } else { Derivation::Numeric };
-        Typed { class, result: ResultType::of(column_type, nullable), derivation, scale_is_known: true }
+        Typed {
+            class,
+            result: ResultType::of(column_type, nullable),
+            derivation,
+            scale_is_known: true,
+            meaning: Meaning::Plain,
+        }
     }
 
     pub(super) fn null() -> Typed {
@@ -167,6 +185,7 @@ impl Typed {
             result: ResultType::of(ColumnType::Binary { bytes: 0 }, true),
             derivation: Derivation::Ignorable,
             scale_is_known: true,
+            meaning: Meaning::Plain,
         }
     }
 
@@ -176,7 +195,7 @@ impl Typed {
 
     /// 0 or 1.
     pub(super) fn boolean(nullable: bool) -> Typed {
-        Typed::int(4, false, nullable).with_display(1)
+        Typed { meaning: Meaning::Boolean, ..Typed::int(4, false, nullable).with_display(1) }
     }
 
     pub(super) fn double(nullable: bool) -> Typed {

@@ -4,7 +4,7 @@ use super::bind_function;
 use super::plan::QueryPlan;
 use super::scope::{Scope, written};
 use super::walk::conjunction;
-use crate::expr::functions::{text, time};
+use crate::expr::functions::{json, text, time};
 use crate::expr::{
     Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, IntervalUnit, Quantifier,
     Subquery, SubqueryTest, VariableScope,
@@ -313,6 +313,14 @@ impl<'a> Binder<'a> {
         let (left, right) = (self.boxed(left)?, self.boxed(right)?);
         if *op == Operator::StringConcat {
             return Ok(Expr::Call { function: &text::CONCAT, arguments: vec![*left, *right] });
+        }
+        // As in MySQL: `column -> path`, `column ->> path`.
+        if let Operator::Arrow | Operator::LongArrow = op {
+            let part = Expr::Call { function: &json::JSON_EXTRACT, arguments: vec![*left, *right] };
+            return Ok(match op {
+                Operator::Arrow => part,
+                _ => Expr::Call { function: &json::JSON_UNQUOTE, arguments: vec![part] },
+            });
         }
         // `date + INTERVAL 1 DAY`, `INTERVAL 1 DAY + date`, `date - INTERVAL 1 DAY`.
         let moved = |function, arguments| Expr::Call { function, arguments };

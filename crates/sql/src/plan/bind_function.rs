@@ -2,11 +2,19 @@
 
 use super::bind::{AliasUse, Binder, interval_unit};
 use super::walk::for_each_column;
-use crate::expr::functions::{Syntax, number, text, time};
+use crate::expr::functions::{Syntax, json, number, text, time};
 use crate::expr::{Aggregate, AggregateKind, Expr, Function, IntervalUnit};
 use crate::{ErrorKind, SqlError};
 use sqlparser::ast;
 use types::{Collation, ColumnType, Value};
+
+/// True for TRUE and FALSE.
+fn is_truth(argument: &ast::FunctionArg) -> bool {
+    let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Value(value))) = argument else {
+        return false;
+    };
+    matches!(value.value, ast::Value::Boolean(_))
+}
 
 impl Binder<'_> {
     /// Functions, casts and everything else that looks like a call.
@@ -104,8 +112,16 @@ impl Binder<'_> {
             Syntax::InsertedValue => return self.values_of(list, self.values_part.ok_or_else(unknown)?),
             Syntax::Keyword => return Err(unknown()),
         }
-        let arguments =
+        let mut arguments =
             list.args.iter().map(|argument| self.argument(argument)).collect::<Result<Vec<_>, _>>()?;
+        if json::CATEGORY.functions.contains(&found) {
+            // TRUE and FALSE are 1 and 0 elsewhere. Here they are the results of tests.
+            let given = arguments.iter_mut().zip(&list.args);
+            for (bound, _) in given.filter(|(_, given)| is_truth(given)) {
+                let operand = Box::new(std::mem::replace(bound, Expr::Constant(Value::Null)));
+                *bound = Expr::IsTruth { operand, truth: true, negated: false };
+            }
+        }
         if !found.arity.contains(&arguments.len()) {
             return Err(SqlError::wrong_parameter_count(&name));
         }

@@ -3,7 +3,7 @@
 use super::Session;
 use crate::expr::{Environment, SqlMode, VariableScope};
 use crate::variables::{Asked, structured};
-use crate::{ErrorKind, SqlError};
+use crate::{ErrorKind, Level, SqlError, Warning};
 use std::cell::{Cell, RefCell};
 use types::Value;
 
@@ -19,7 +19,7 @@ pub(crate) struct SessionEnvironment<'s> {
 /// What a statement leaves behind.
 #[derive(Default)]
 pub(crate) struct Leftovers {
-    pub(crate) warnings: RefCell<Vec<(ErrorKind, String)>>,
+    pub(crate) warnings: RefCell<Vec<Warning>>,
     pub(crate) assigned: RefCell<Vec<(String, Value)>>,
     /// Bytes of the texts among them.
     assigned_bytes: Cell<usize>,
@@ -46,6 +46,13 @@ impl<'s> SessionEnvironment<'s> {
 }
 
 impl Leftovers {
+    fn push(&self, warning: Warning) {
+        let mut warnings = self.warnings.borrow_mut();
+        if warnings.len() < WARNINGS_MAX {
+            warnings.push(warning);
+        }
+    }
+
     /// The result of a statement that stores values. If it is `strict`, the first warning of an expression is
     /// its error.
     ///
@@ -63,10 +70,11 @@ impl Leftovers {
                 message.strip_prefix("Truncated incorrect ").is_some_and(|rest| rest.starts_with(cast))
             })
         };
-        let refused = |(kind, message): &&(ErrorKind, String)| strict && !is_note(*kind) && !is_cut(message);
+        let refused =
+            |warning: &&Warning| strict && warning.level != Level::Note && !is_cut(&warning.message);
         let warnings = self.warnings.borrow();
         match warnings.iter().find(refused) {
-            Some((kind, message)) => Err(SqlError::new(*kind, message.clone())),
+            Some(warning) => Err(SqlError::new(warning.kind, warning.message.clone())),
             None => Ok(result),
         }
     }
@@ -74,9 +82,8 @@ impl Leftovers {
     /// Hands everything over to the session.
     pub(crate) fn settle(self, session: &mut Session) {
         session.values.get_mut().release();
-        for (kind, message) in self.warnings.into_inner() {
-            let level = if is_note(kind) { crate::Level::Note } else { crate::Level::Warning };
-            session.state.warnings.push(level, kind, message);
+        for warning in self.warnings.into_inner() {
+            session.state.warnings.push(warning.level, warning.kind, warning.message);
         }
         for (name, value) in self.assigned.into_inner() {
             // The statement has counted them before. What is refused all the same is not hidden.
@@ -195,10 +202,12 @@ impl Environment for SessionEnvironment<'_> {
     }
 
     fn warn(&self, kind: ErrorKind, message: String) {
-        let mut warnings = self.left.warnings.borrow_mut();
-        if warnings.len() < WARNINGS_MAX {
-            warnings.push((kind, message));
-        }
+        let level = if is_note(kind) { Level::Note } else { Level::Warning };
+        self.left.push(Warning { level, kind, message });
+    }
+
+    fn note(&self, kind: ErrorKind, message: String) {
+        self.left.push(Warning { level: Level::Note, kind, message });
     }
 
     fn sql_mode(&self) -> SqlMode {

@@ -8,7 +8,7 @@ pub(super) use unify::{unify, unify_with_times};
 
 use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing};
 use super::node::{self, Call, Conversion, Node, RowTest, SubqueryNode};
-use super::result_type::{Class, Derivation, Typed};
+use super::result_type::{Class, Derivation, Meaning, Typed};
 use super::{Arithmetic, Comparison, Expr, Function, Quantifier, Subquery, SubqueryTest};
 use crate::SqlError;
 use crate::variables::{self, Kind};
@@ -420,6 +420,9 @@ impl Compiler {
             CollationRule::MergedAfterFirst => {
                 collations::aggregate(&all[1..], function.name, self.connection)?
             }
+            CollationRule::First => {
+                collations::aggregate(&all[..all.len().min(1)], function.name, self.connection)?
+            }
             CollationRule::Connection => (self.connection, Derivation::System),
         };
         let mut call = Typing {
@@ -446,6 +449,10 @@ impl Compiler {
             argument_collation: types
                 .first()
                 .map_or((collation, 0), |typed| (typed.collation(), typed.derivation.number())),
+            meanings: match types.iter().all(|typed| typed.meaning == Meaning::Plain) {
+                true => Box::default(),
+                false => types.iter().map(|typed| typed.meaning).collect(),
+            },
         };
         Ok((Node::Call(Box::new(call)), typed))
     }

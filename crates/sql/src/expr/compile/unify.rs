@@ -12,6 +12,20 @@ pub(in super::super) fn unify(
     operation: &str,
     connection: Collation,
 ) -> Result<(Typed, Conversion), SqlError> {
+    let (mut typed, conversion) = unify_values(types, operation, connection)?;
+    let mut known = types.iter().filter(|typed| typed.class != Class::Null).map(|typed| typed.meaning);
+    let first = known.next().unwrap_or_default();
+    if known.all(|meaning| meaning == first) {
+        typed.meaning = first;
+    }
+    Ok((typed, conversion))
+}
+
+fn unify_values(
+    types: &[&Typed],
+    operation: &str,
+    connection: Collation,
+) -> Result<(Typed, Conversion), SqlError> {
     let nullable = types.iter().any(|typed| typed.nullable());
     let known: Vec<&Typed> = types.iter().copied().filter(|typed| typed.class != Class::Null).collect();
     let any = |class| known.iter().any(|typed| typed.class == class);

@@ -6,7 +6,7 @@ mod compare;
 pub(super) mod convert;
 pub(super) mod date;
 
-mod like;
+pub(super) mod like;
 mod regexp;
 mod subquery;
 

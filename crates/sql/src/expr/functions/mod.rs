@@ -89,7 +89,7 @@ macro_rules! functions {
             };
         )+
 
-        pub(super) static CATEGORY: $crate::expr::functions::Category =
+        pub(crate) static CATEGORY: $crate::expr::functions::Category =
             $crate::expr::functions::Category { title: $title, functions: &[$(&$handle),+] };
     };
 }
@@ -99,6 +99,7 @@ mod arguments;
 pub(crate) mod choice;
 pub(crate) mod clock;
 mod encoding;
+pub(crate) mod json;
 #[cfg(test)]
 mod listing;
 mod moment_text;
@@ -127,11 +128,12 @@ pub(crate) struct Category {
 }
 
 /// All functions. Documents and HELP list them in this order.
-pub(crate) static CATEGORIES: [&Category; 9] = [
+pub(crate) static CATEGORIES: [&Category; 10] = [
     &choice::CATEGORY,
     &text::CATEGORY,
     &encoding::CATEGORY,
     &number::CATEGORY,
+    &json::CATEGORY,
     &clock::CATEGORY,
     &time::CATEGORY,
     &aggregates::CATEGORY,
@@ -199,6 +201,8 @@ pub(super) enum CollationRule {
     Merged,
     /// All arguments but the first, which is a condition.
     MergedAfterFirst,
+    /// The first argument only: others are paths and values of it.
+    First,
     /// The arguments need not mix: the collation is the connection's.
     Connection,
 }

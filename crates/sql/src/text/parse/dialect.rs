@@ -36,6 +36,8 @@ mod binds {
     pub(super) const SIGN: u8 = 50;
     /// The variable before `:=`. What stands behind it reaches as far as it can.
     pub(super) const ASSIGNED: u8 = 90;
+    /// `->` and `->>`, behind a column.
+    pub(super) const PATH: u8 = 95;
     pub(super) const PERIOD: u8 = 100;
 }
 
@@ -90,6 +92,7 @@ fn precedence(parser: &Parser<'_>) -> u8 {
         Token::Caret => binds::BIT_XOR,
         Token::StringConcat => binds::CONCATENATION,
         Token::Assignment => binds::ASSIGNED,
+        Token::Arrow | Token::LongArrow => binds::PATH,
         Token::Period => binds::PERIOD,
         _ => 0,
     }
