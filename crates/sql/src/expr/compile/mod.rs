@@ -157,6 +157,7 @@ impl Compiler {
             }
             Expr::AssignUserVariable { name, value } => {
                 let (value, typed) = self.boxed(value)?;
+                let typed = Typed { meaning: Meaning::Plain, ..typed };
                 (Node::AssignUserVariable { name: name.clone(), value }, typed)
             }
         })

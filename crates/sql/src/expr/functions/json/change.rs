@@ -129,7 +129,10 @@ fn wrap(text: &[u8], scanner: &mut Scanner<'_>, kind: Kind, value: &[u8]) -> Sca
 
 fn set_one(text: &[u8], path: &Path, value: &[u8], mode: Mode) -> Changed {
     let Some(last) = path.steps.last() else {
-        return Ok(mode.replaces.then(|| value.to_vec()));
+        let mut scanner = Scanner::new(text);
+        let whole = scanner.whole()?;
+        let (from, to) = (scanner.at() - whole.text.len(), scanner.at());
+        return Ok(mode.replaces.then(|| splice(text, from, to, &[value])));
     };
     let Some((mut scanner, kind)) = parent(text, path)? else { return Ok(None) };
     match (&last.pick, kind) {
@@ -148,7 +151,7 @@ fn set_one(text: &[u8], path: &Path, value: &[u8], mode: Mode) -> Changed {
             let at = scanner.at() - 1;
             Ok(mode.inserts.then(|| splice(text, at, at, &[separator, value])))
         }
-        (Pick::Index(0), _) => {
+        (Pick::Index(index), _) if *index == 0 || *index < 0 && mode.replaces && mode.inserts => {
             let start = scanner.start();
             if !kind.is_scalar() {
                 scanner.leave(scanner.depth())?;
@@ -245,8 +248,10 @@ fn remove_one(text: &[u8], path: &Path) -> Changed {
             return Ok(Some(splice(text, before, end, &[])));
         }
         // The comma behind the first one goes with it.
-        let blanks = text[end..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-        let comma = usize::from(text.get(end + blanks) == Some(&b','));
-        return Ok(Some(splice(text, before, end + blanks + comma, &[])));
+        let blanks = |at: usize| text[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let from = before + blanks(before);
+        let to = end + blanks(end);
+        let comma = usize::from(text.get(to) == Some(&b','));
+        return Ok(Some(splice(text, from, to + comma, &[])));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::common::{checked, give, single_path};
 use super::path::{Path, Search, plain, same_key};
-use super::scanner::{Kind, Scanned, Scanner, Value};
+use super::scanner::{Event, Kind, Scanned, Scanner, Value};
 use super::writing::{Layout, format};
 use crate::expr::Patience;
 use crate::expr::functions::arguments::{Arguments, Result, int};
@@ -30,7 +30,17 @@ pub(super) fn contains<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         if search.next()? { search.scanner.whole().map(Some) } else { Ok(None) }
     };
     let Some(value) = or_null!(checked(a, 0, find())) else { return int(0) };
-    let candidate = or_null!(checked(a, 1, Scanner::new(candidate).whole()));
+    let may_hold = |kind| kind == value.kind || value.kind == Kind::Array;
+    let candidate = || -> Scanned<Option<Value<'a>>> {
+        match Scanner::new(candidate).next()? {
+            Event::Scalar(kind, _) | Event::Start(kind) if may_hold(kind) => {
+                Scanner::new(candidate).whole().map(Some)
+            }
+            // As in MariaDB, the rest is not looked at.
+            _ => Ok(None),
+        }
+    };
+    let Some(candidate) = or_null!(checked(a, 1, candidate())) else { return int(0) };
     let mut patience = Patience::new(a.context.environment);
     int(i64::from(holds(value, candidate, &mut patience)?))
 }

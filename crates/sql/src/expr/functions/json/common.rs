@@ -29,7 +29,7 @@ fn warning(a: &Arguments<'_, '_>, index: usize, problem: Problem, source: Source
         }
         (Fault::Broken, _) => (ErrorKind::JsonBroken, "Broken JSON string"),
         (Fault::Disallowed, _) => (ErrorKind::JsonDisallowed, "Character disallowed in JSON"),
-        (Fault::Escape, _) => (ErrorKind::JsonEscape, "Incorrect escaping in JSON string"),
+        (Fault::Escape, _) => (ErrorKind::JsonEscape, "Incorrect escaping in JSON text"),
         (Fault::Syntax, Source::Text) => (ErrorKind::JsonSyntax, "Syntax error in JSON text"),
         (Fault::Syntax, Source::Path) => (ErrorKind::JsonPathSyntax, "Syntax error in JSON path"),
         (Fault::Depth, _) => {

@@ -1,6 +1,6 @@
 //! Paths into JSON texts, and the values that they lead to.
 
-use super::scanner::{Event, Fault, Kind, LEVELS_MAX, Problem, Scanned, Scanner, char_len, escape};
+use super::scanner::{Event, Fault, Kind, LEVELS_MAX, Problem, Scanned, Scanner, escape};
 
 /// `$`, and the steps from there.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,6 +34,11 @@ impl Step {
     /// True for `[0]`, to which a value that is no array is its own only item.
     fn is_first(&self) -> bool {
         self.pick == Pick::Index(0)
+    }
+
+    /// As [`Step::is_first`], also for a range from there.
+    fn wraps(&self) -> bool {
+        matches!(self.pick, Pick::Index(0) | Pick::Range(0, _))
     }
 
     /// True if the step is one to this item of an array of this length.
@@ -85,31 +90,24 @@ struct Parser<'t> {
 
 impl Parser<'_> {
     fn peek(&self) -> Scanned<u8> {
-        self.text.get(self.at).copied().ok_or(Problem { fault: Fault::End, at: self.at })
+        self.text.get(self.at).copied().map_or_else(|| self.fail(Fault::End), Ok)
     }
 
-    fn skip_blanks(&mut self) {
-        while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
-            self.at += 1;
-        }
+    /// As in MariaDB, the character at which the fault is noticed counts as read.
+    fn fail<T>(&self, fault: Fault) -> Scanned<T> {
+        Err(Problem { fault, at: self.at + 1 })
     }
 
-    /// What is next does not belong there. As in MariaDB, it counts as read.
-    fn unexpected<T>(&mut self) -> Scanned<T> {
-        let bytes = match self.text.get(self.at) {
-            None => return Err(Problem { fault: Fault::End, at: self.at }),
-            Some(_) => char_len(&self.text[self.at..]),
-        };
-        let disallowed = self.text[self.at] < 0x20;
-        self.at += bytes;
-        let fault = if disallowed { Fault::Disallowed } else { Fault::Syntax };
-        Err(Problem { fault, at: self.at })
+    fn blank(&mut self) -> bool {
+        let is_blank = matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\r' | b'\n'));
+        self.at += usize::from(is_blank);
+        is_blank
     }
 
     fn expect(&mut self, word: &[u8]) -> Scanned<()> {
         for byte in word {
             if self.peek()? != *byte {
-                return self.unexpected();
+                return self.fail(Fault::Syntax);
             }
             self.at += 1;
         }
@@ -118,11 +116,15 @@ impl Parser<'_> {
 
     /// `$`, before which `lax` may stand.
     fn begin(&mut self) -> Scanned<()> {
-        self.skip_blanks();
+        while self.blank() {}
         if matches!(self.peek()?, b'l' | b'L') {
             self.at += 1;
             self.expect(b"ax")?;
-            self.skip_blanks();
+            self.peek()?;
+            if !self.blank() {
+                return self.fail(Fault::Syntax);
+            }
+            while self.blank() {}
         }
         self.expect(b"$")
     }
@@ -132,26 +134,31 @@ impl Parser<'_> {
         if self.peek()? == b'*' {
             self.at += 1;
             if self.text.get(self.at) != Some(&b'*') {
-                // As in MariaDB, the end of the text counts as read, too.
-                return Err(Problem { fault: Fault::Syntax, at: self.at + 1 });
+                return self.fail(Fault::Syntax);
             }
             self.at += 1;
             anywhere = true;
         }
         let byte = self.text.get(self.at).copied();
         if !matches!(byte, Some(b'.' | b'[')) {
-            if anywhere {
-                let at = self.at + 1 + usize::from(byte == Some(b'*'));
-                return Err(Problem { fault: Fault::Syntax, at });
-            }
-            return self.unexpected();
+            self.at += usize::from(byte == Some(b'*'));
+            return self.fail(Fault::Syntax);
         }
         self.at += 1;
         if is_too_deep {
-            return Err(Problem { fault: Fault::Depth, at: self.at + 1 });
+            return self.fail(Fault::Depth);
         }
         let pick = if byte == Some(b'.') { self.key()? } else { self.item()? };
         Ok(Step { pick, anywhere })
+    }
+
+    /// An escape in a key.
+    fn escape(&mut self) -> Scanned<()> {
+        self.at += 1;
+        match escape(self.text, &mut self.at) {
+            Ok(_) => Ok(()),
+            Err(problem) => Err(Problem { at: problem.at + 1, ..problem }),
+        }
     }
 
     fn key(&mut self) -> Scanned<Pick> {
@@ -160,7 +167,7 @@ impl Parser<'_> {
             b'*' => {
                 self.at += 1;
                 return match self.text.get(self.at) {
-                    Some(b'*') => self.unexpected(),
+                    Some(b'*') => self.fail(Fault::Syntax),
                     _ => Ok(Pick::AnyKey),
                 };
             }
@@ -169,56 +176,47 @@ impl Parser<'_> {
                 loop {
                     match self.peek()? {
                         b'"' => break,
-                        b'\\' => {
-                            self.at += 1;
-                            escape(self.text, &mut self.at)?;
-                        }
-                        0..0x20 => return self.unexpected(),
+                        b'\\' => self.escape()?,
                         _ => self.at += 1,
                     }
                 }
                 self.at += 1;
                 return Ok(Pick::Key(self.text[start + 1..self.at - 1].to_vec()));
             }
-            b'.' | b'[' | b']' | b'\\' | 0..0x20 => return self.unexpected(),
+            b'.' | b'[' | b'\\' | b'-' => return self.fail(Fault::Syntax),
             _ => {}
         }
         while let Some(byte) = self.text.get(self.at) {
             match byte {
                 b'.' | b'[' | b'*' => break,
-                b'\\' => {
-                    self.at += 1;
-                    escape(self.text, &mut self.at)?;
-                }
-                0..0x20 => return self.unexpected(),
+                b'\\' => self.escape()?,
                 _ => self.at += 1,
             }
         }
         Ok(Pick::Key(self.text[start..self.at].to_vec()))
     }
 
-    /// All behind a `[`.
+    /// All behind a `[`. As in MariaDB, no more than one blank stands behind a number.
     fn item(&mut self) -> Scanned<Pick> {
-        self.skip_blanks();
-        let first = if self.peek()? == b'*' {
+        let start = self.at;
+        while self.blank() {}
+        let first = if self.peek()? == b'-' && self.at > start {
+            return self.fail(Fault::Syntax);
+        } else if self.peek()? == b'*' {
             self.at += 1;
             None
         } else {
             Some(self.index()?)
         };
-        let blanks = self.at;
-        self.skip_blanks();
         let mut last = None;
-        if self.at > blanks && matches!(self.text.get(self.at), Some(b't' | b'T')) {
+        if self.blank() && matches!(self.text.get(self.at), Some(b't' | b'T')) {
             self.at += 1;
             self.expect(b"o")?;
-            let blanks = self.at;
-            self.skip_blanks();
-            if self.at == blanks {
-                return self.unexpected();
+            if !self.blank() {
+                return self.fail(Fault::Syntax);
             }
             last = Some(self.index()?);
-            self.skip_blanks();
+            self.blank();
         }
         self.expect(b"]")?;
         Ok(match (first, last) {
@@ -234,12 +232,14 @@ impl Parser<'_> {
             b'l' | b'L' => {
                 self.at += 1;
                 self.expect(b"ast")?;
-                self.skip_blanks();
-                if self.text.get(self.at) != Some(&b'-') {
-                    return Ok(-1);
+                let behind = self.at;
+                self.blank();
+                if self.text.get(self.at) == Some(&b'-') {
+                    self.at += 1;
+                    return Ok(-1 - self.number()?);
                 }
-                self.at += 1;
-                Ok(-1 - self.number()?)
+                self.at = behind;
+                Ok(-1)
             }
             b'-' => {
                 self.at += 1;
@@ -255,12 +255,12 @@ impl Parser<'_> {
         let mut number = 0u32;
         while let digit @ b'0'..=b'9' = self.peek()? {
             if self.at > start && self.text[start] == b'0' {
-                return self.unexpected();
+                return self.fail(Fault::Syntax);
             }
             number = number.wrapping_mul(10).wrapping_add(u32::from(digit - b'0'));
             self.at += 1;
         }
-        if self.at == start { self.unexpected() } else { Ok(i64::from(number as i32)) }
+        if self.at == start { self.fail(Fault::Syntax) } else { Ok(i64::from(number as i32)) }
     }
 }
 
@@ -378,21 +378,20 @@ fn compare(steps: &[Step], places: &[Place<'_>], lengths: &[i64], kind: Kind) ->
                 (Place::Key(_), Pick::AnyKey) => true,
                 (Place::Key(key), Pick::Key(wanted)) => key == wanted,
                 // A value that is no array is its own first item.
-                (Place::Key(_), _) if step.is_first() && !step.anywhere => {
+                (Place::Key(_), _) if step.wraps() && !step.anywhere => {
                     ways |= 1 << (made + 1);
                     false
                 }
-                (Place::Key(_), _) => step.is_first(),
+                (Place::Key(_), _) => step.wraps(),
             };
             next |= u64::from(fits) << (made + 1) | u64::from(step.anywhere) << made;
         }
         within |= ways & all != 0;
         ways = next;
     }
-    let wraps = |step: &Step| step.is_first() || matches!(step.pick, Pick::Range(0, _));
     let ends = |made: usize| {
         ways >> made & 1 == 1
-            && (made == steps.len() || kind != Kind::Array && steps[made..].iter().all(wraps))
+            && (made == steps.len() || kind != Kind::Array && steps[made..].iter().all(Step::wraps))
     };
     match ((0..=steps.len()).any(ends), within) {
         (true, _) => Fit::Exact,
@@ -403,7 +402,11 @@ fn compare(steps: &[Step], places: &[Place<'_>], lengths: &[i64], kind: Kind) ->
 
 /// How many items follow in the array that was just opened.
 pub(super) fn count(scanner: &Scanner<'_>) -> Scanned<i64> {
-    let mut scanner = *scanner;
+    // As in MariaDB, what is wrong in the array is noticed at its start.
+    count_from(*scanner).map_err(|problem| Problem { at: scanner.at(), ..problem })
+}
+
+fn count_from(mut scanner: Scanner<'_>) -> Scanned<i64> {
     let depth = scanner.depth();
     let mut items = 0;
     while scanner.depth() >= depth {
@@ -455,7 +458,11 @@ impl<'t, 'p> Search<'t, 'p> {
                 },
                 Event::Item => {
                     level.index += 1;
-                    step.takes_item(level.index - 1, level.length)
+                    match step.pick {
+                        // As in MariaDB, both ends are counted from where one is.
+                        Pick::Range(first, last) => (first..=last).contains(&(level.index - 1 - level.length)),
+                        _ => step.takes_item(level.index - 1, level.length),
+                    }
                 }
                 _ => {
                     self.levels.pop();
@@ -469,6 +476,7 @@ impl<'t, 'p> Search<'t, 'p> {
                 return Ok(true);
             }
         }
+        self.scanner.finish()?;
         Ok(false)
     }
 

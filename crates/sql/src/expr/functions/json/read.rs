@@ -47,7 +47,10 @@ pub(super) fn extract<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let as_array = paths.len() > 1 || paths.iter().any(Path::has_wildcard);
     let mut out = Vec::new();
     let mut found = |walk: &Walk<'_>, kind| -> Scanned<bool> {
-        if paths.iter().any(|path| walk.is_at(path, kind)) && (as_array || out.is_empty()) {
+        for _ in paths.iter().filter(|path| walk.is_at(path, kind)) {
+            if !as_array && !out.is_empty() {
+                break;
+            }
             if !out.is_empty() {
                 out.extend_from_slice(b", ");
             }
@@ -100,8 +103,9 @@ pub(super) fn quote<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
 
 /// JSON_VALUE: the first scalar at a path.
 pub(super) fn scalar<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
-    let text = or_null!(a.text(0)?);
+    // As in MariaDB, the path is looked at first.
     let path = or_null!(single_path(a, 1)?);
+    let text = or_null!(a.text(0)?);
     let found = first(text, &path, |kind| kind.is_scalar());
     Ok(match found.ok().flatten() {
         None | Some((Kind::Null, _)) => ValueRef::Null,
@@ -114,8 +118,8 @@ pub(super) fn scalar<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
 
 /// JSON_QUERY: the first array or object at a path.
 pub(super) fn container<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
-    let text = or_null!(a.text(0)?);
     let path = or_null!(path(a, 1)?);
+    let text = or_null!(a.text(0)?);
     let found = first(text, &path, |kind| !kind.is_scalar());
     Ok(found.ok().flatten().map_or(ValueRef::Null, |(_, text)| a.give_borrowed(text)))
 }

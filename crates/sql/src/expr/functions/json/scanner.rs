@@ -215,11 +215,10 @@ impl<'t> Scanner<'t> {
             return Err(self.unexpected());
         }
         let start = self.at + 1;
-        self.string()?;
+        self.string(Fault::Syntax)?;
         let key = &self.text[start..self.at - 1];
         match self.peek()? {
             b':' => self.at += 1,
-            0..0x20 => return self.here(Fault::Disallowed),
             _ => return self.here(Fault::Syntax),
         }
         self.state = State::Value;
@@ -233,7 +232,7 @@ impl<'t> Scanner<'t> {
             b'{' => return self.open(Kind::Object),
             b'[' => return self.open(Kind::Array),
             b'"' => {
-                self.string()?;
+                self.string(Fault::Disallowed)?;
                 Kind::String
             }
             b'-' | b'0'..=b'9' => {
@@ -271,8 +270,9 @@ impl<'t> Scanner<'t> {
         Ok(kind)
     }
 
-    /// A `"`, and all to the next one.
-    fn string(&mut self) -> Scanned<()> {
+    /// A `"`, and all to the next one. As in MariaDB, a control character is another fault in a key than in
+    /// a value, where it counts as read.
+    fn string(&mut self, control: Fault) -> Scanned<()> {
         self.at += 1;
         while let Some(byte) = self.text.get(self.at) {
             self.at += 1;
@@ -281,18 +281,22 @@ impl<'t> Scanner<'t> {
                 b'\\' => {
                     escape(self.text, &mut self.at)?;
                 }
-                0..0x20 => return self.here(Fault::Disallowed),
+                0..0x20 => {
+                    self.at -= usize::from(control == Fault::Syntax);
+                    return self.here(control);
+                }
                 _ => {}
             }
         }
         self.here(Fault::End)
     }
 
+    /// As in MariaDB, a number ends where no more of it can follow, even if it is not complete: `[-]` is
+    /// an array of one. At the end of the text it must be complete.
     fn number(&mut self) -> Scanned<()> {
         let mut state = Digits::Start;
         loop {
             let byte = self.text.get(self.at).copied();
-            let ends = matches!(byte, None | Some(b' ' | b'\t' | b'\r' | b'\n' | b',' | b'}' | b']'));
             state = match (state, byte) {
                 (Digits::Start, Some(b'-')) => Digits::Sign,
                 (Digits::Start | Digits::Sign, Some(b'0')) => Digits::Zero,
@@ -304,11 +308,11 @@ impl<'t> Scanner<'t> {
                 (Digits::Exponent | Digits::ExponentSign | Digits::ExponentDigits, Some(b'0'..=b'9')) => {
                     Digits::ExponentDigits
                 }
-                (Digits::Zero | Digits::Whole | Digits::Fraction | Digits::ExponentDigits, _) if ends => {
-                    return Ok(());
+                (Digits::Start | Digits::Sign | Digits::Exponent | Digits::ExponentSign, None) => {
+                    return self.here(Fault::Syntax);
                 }
-                _ if byte.is_none() => return self.here(Fault::Syntax),
-                _ => return Err(self.unexpected()),
+                (_, Some(0x80..)) => return self.here(Fault::Broken),
+                _ => return Ok(()),
             };
             self.at += 1;
         }
