@@ -26,7 +26,7 @@ covered=(engine wal pagecache transactions)
 
 # What the end-to-end tests drive the server with, and the browser that opens the lab's reports. The servers' own packages
 # come without a running service.
-packages=(build-essential mariadb-server-core mariadb-client-core mariadb-client libmariadb-dev sysbench python3 python3-pymysql
+packages=(build-essential mariadb-server-core mariadb-client-core mariadb-client libmariadb-dev sysbench tzdata python3 python3-pymysql
     python3-cryptography python3-sqlalchemy python3-prometheus-client libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4 chromium openssl
     php-cli php-mysql nodejs node-mysql)
 

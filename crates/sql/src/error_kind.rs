@@ -138,6 +138,7 @@ kinds! {
     WrongTypeForVariable: 1232, "42000";
     NotSupported: 1235, "42000";
     WrongScopeOfVariable: 1238, "HY000";
+    WrongForeignKey: 1239, "42000";
     WrongColumnCountOfOperand: 1241, "21000";
     SubqueryReturnsSeveralRows: 1242, "21000";
     UnknownStatementHandler: 1243, "HY000";
@@ -163,6 +164,7 @@ kinds! {
     TruncatedWrongValue: 1292, "22007";
     InvalidOnUpdate: 1294, "HY000";
     NotPreparable: 1295, "HY000";
+    ErrorFromEngine: 1296, "HY000";
     UnknownTimeZone: 1298, "HY000";
     InvalidCharacterString: 1300, "HY000";
     ResultLargerThanPacket: 1301, "HY000";
@@ -192,6 +194,8 @@ kinds! {
     CannotDropDefaultCache: 1438, "HY000";
     DisplayWidthTooBig: 1439, "42000";
     DateTimeOverflow: 1441, "22008";
+    RowIsReferenced: 1451, "23000";
+    NoReferencedRow: 1452, "23000";
     TooManyStatements: 1461, "42000";
     AutoIncrementFailed: 1467, "HY000";
     StringTooLong: 1470, "HY000";
@@ -200,6 +204,7 @@ kinds! {
     PluginNotLoaded: 1524, "HY000";
     WrongValue: 1525, "HY000";
     WrongTemporalLiteral: 1525, "HY000";
+    IndexNeededByForeignKey: 1553, "HY000";
     TransactionUnderWay: 1568, "25001";
     WrongParameterCount: 1582, "42000";
     BuiltInPlugin: 1619, "HY000";
@@ -209,11 +214,17 @@ kinds! {
     DataOutOfRange: 1690, "22003";
     AccessDeniedShortly: 1698, "28000";
     SetPasswordIgnored: 1699, "HY000";
+    TruncateOfParent: 1701, "42000";
     PartitionClauseOnUnpartitioned: 1747, "HY000";
     UnknownExplainFormat: 1791, "HY000";
     ReadOnlyTransaction: 1792, "25006";
     NotValidPassword: 1819, "HY000";
     MustChangePassword: 1820, "HY000";
+    ColumnNeededByForeignKey: 1828, "HY000";
+    ColumnNeededByChild: 1829, "HY000";
+    ForeignKeyMustNotBeNull: 1830, "HY000";
+    ColumnOfForeignKey: 1832, "HY000";
+    ColumnOfChildsForeignKey: 1833, "HY000";
     MalformedPacket: 1835, "HY000";
     PasswordExpired: 1862, "HY000";
     UnknownOption: 1911, "HY000";

@@ -376,6 +376,23 @@ impl Database {
         self.make_durable()
     }
 
+    /// Changes what a layer above keeps in [`TableDef::sql_metadata`]. Whoever looks at the table from now on
+    /// sees the new bytes.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`].
+    /// As any change of definitions: see [`Database::create_database`].
+    pub fn set_sql_metadata(&self, table: &Table, sql_metadata: Vec<u8>) -> Result<()> {
+        let mut catalogue = self.definitions.catalogue.lock();
+        self.core.touch()?;
+        let state = table.live_state()?;
+        let def = TableDef { sql_metadata, ..(*state.def).clone() };
+        let state = TableState { def: Arc::new(def), ..state.clone() };
+        catalogue.put(&record(table.id(), &state))?;
+        table.set_state(state);
+        self.make_durable()
+    }
+
     /// Removes all rows, by giving the table a new file. AUTO_INCREMENT starts again at 1.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Statements: those that read, and those that change rows, all or nothing.
 
-use super::{Isolation, Outcome, State};
+use super::{Isolation, Outcome, Savepoint, State};
 use crate::definition::KeyList;
 use crate::latch::Passage;
 use crate::table::Table;
@@ -388,6 +388,19 @@ impl Writer<'_> {
     /// unless they were given back before this one.
     pub fn give_back(&mut self, row: LockedRow) {
         row.give_back(&mut self.active.transaction);
+    }
+
+    /// What the transaction has done so far.
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint(Some(self.active.mark()))
+    }
+
+    /// Takes back what was changed since `savepoint`, which this writer has given. Locks stay.
+    ///
+    /// # Errors
+    /// [`Error::Full`] and others of writing the log.
+    pub fn take_back_to(&mut self, savepoint: Savepoint) -> Result<()> {
+        self.active.take_back(self.core, savepoint.0.unwrap_or_default())
     }
 
     /// To be called before a row is changed: gives the table's place among those of the transaction, once the

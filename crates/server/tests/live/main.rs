@@ -8,6 +8,7 @@ mod compression;
 mod cursors;
 mod doors;
 mod faults;
+mod foreign_keys;
 mod gate;
 mod io;
 mod latches;

@@ -74,6 +74,7 @@ pub(crate) fn column_type(
         auto_increment: false,
         primary: false,
         unique: false,
+        reference: None,
         extras: ColumnExtras::default(),
     };
     let keyword = match words.peek() {

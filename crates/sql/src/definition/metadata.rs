@@ -4,13 +4,14 @@
 //!
 //! | byte | size | field |
 //! |---|---|---|
-//! | 0 | 1 | version, 1 |
+//! | 0 | 1 | version, 2; version 1 has no foreign keys |
 //! | 1 | 1 | default collation |
 //! | 2 | 8 | created, in seconds since 1970 |
 //! | 10 | | engine and comment: two texts |
 //! | | 2 | number of options; each is two texts, name and value |
 //! | | 2 | number of columns; each as below |
 //! | | 2 | number of index comments; each is two texts, name and comment |
+//! | | 2 | number of foreign keys; each as below |
 //!
 //! A column. If the tag of its default is 2 to 4, a text follows the tag; positions leave it out:
 //!
@@ -22,6 +23,14 @@
 //! | 3 | 2 | float digits: two bytes |
 //! | 5 | | comment: a text |
 //!
+//! A foreign key is three texts, its name and the parent's database and table, then
+//!
+//! | size | field |
+//! |---|---|
+//! | 1 | ON DELETE: 0 RESTRICT, 1 CASCADE, 2 SET NULL, 3 NO ACTION |
+//! | 1 | ON UPDATE: as ON DELETE |
+//! | 2 | number of columns; each is two texts, the column and the one that it refers to |
+//!
 //! A database:
 //!
 //! | byte | size | field |
@@ -29,15 +38,21 @@
 //! | 0 | 1 | version, 1 |
 //! | 1 | 1 | default collation |
 
+use super::foreign_key::{ForeignKey, ReferentialAction};
 use super::{ColumnDefault, ColumnExtras};
 use crate::SqlError;
 use base::bytes::ByteReader;
 use types::Collation;
 
+/// Of a database's bytes.
 const VERSION: u8 = 1;
+/// Of a table's bytes.
+const TABLE_VERSION: u8 = 2;
+/// The version that has no foreign keys.
+const TABLE_VERSION_WITHOUT_KEYS: u8 = 1;
 /// The size of a table's bytes before its first text.
 const TABLE_HEAD_BYTES: usize = 10;
-const _: () = assert!(size_of_val(&VERSION) + size_of::<u8>() + size_of::<u64>() == TABLE_HEAD_BYTES);
+const _: () = assert!(size_of_val(&TABLE_VERSION) + size_of::<u8>() + size_of::<u64>() == TABLE_HEAD_BYTES);
 const _: () = assert!(COLLATIONS.len() <= u8::MAX as usize + 1, "a byte stands for a collation");
 
 /// The content of a table's bytes.
@@ -46,13 +61,14 @@ pub(crate) struct TableMetadata {
     pub collation: Collation,
     /// Seconds since 1970.
     pub created: u64,
-    /// The engine that ENGINE= named. Empty if there was none.
+    /// The engine that ENGINE= named, or the default one. Empty for a table that was created below SQL.
     pub engine: String,
     pub comment: String,
     pub options: Vec<(String, String)>,
     pub columns: Vec<ColumnExtras>,
     /// Name and comment of each index that has a comment.
     pub index_comments: Vec<(String, String)>,
+    pub foreign_keys: Vec<ForeignKey>,
 }
 
 /// The content of a database's bytes.
@@ -104,7 +120,7 @@ impl DatabaseMetadata {
 
 impl TableMetadata {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![VERSION, collation_byte(self.collation)];
+        let mut out = vec![TABLE_VERSION, collation_byte(self.collation)];
         out.extend_from_slice(&self.created.to_le_bytes());
         debug_assert_eq!(out.len(), TABLE_HEAD_BYTES);
         text(&mut out, self.engine.as_bytes());
@@ -123,6 +139,10 @@ impl TableMetadata {
             text(&mut out, name.as_bytes());
             text(&mut out, comment.as_bytes());
         }
+        out.extend_from_slice(&(self.foreign_keys.len() as u16).to_le_bytes());
+        for key in &self.foreign_keys {
+            encode_foreign_key(key, &mut out);
+        }
         out
     }
 
@@ -134,7 +154,8 @@ impl TableMetadata {
 
     /// `None` for bytes that this program did not write.
     fn read(reader: &mut ByteReader<'_>) -> Option<TableMetadata> {
-        if reader.u8()? != VERSION {
+        let version = reader.u8()?;
+        if version != TABLE_VERSION && version != TABLE_VERSION_WITHOUT_KEYS {
             return None;
         }
         let collation = *COLLATIONS.get(usize::from(reader.u8()?))?;
@@ -153,7 +174,27 @@ impl TableMetadata {
         for _ in 0..reader.u16()? {
             index_comments.push((reader.text()?, reader.text()?));
         }
-        Some(TableMetadata { collation, created, engine, comment, options, columns, index_comments })
+        let mut foreign_keys = Vec::new();
+        let count = if version == TABLE_VERSION { reader.u16()? } else { 0 };
+        for _ in 0..count {
+            foreign_keys.push(decode_foreign_key(reader)?);
+        }
+        Some(TableMetadata {
+            collation,
+            created,
+            engine,
+            comment,
+            options,
+            columns,
+            index_comments,
+            foreign_keys,
+        })
+    }
+
+    /// The engine that the table shows: the one that was asked for. There is one engine for all tables, and
+    /// applications and other servers know this name.
+    pub(crate) fn shown_engine(&self) -> &str {
+        if self.engine.is_empty() { "InnoDB" } else { &self.engine }
     }
 
     /// The comment of an index.
@@ -177,6 +218,7 @@ impl TableMetadata {
                 options: Vec::new(),
                 columns: vec![ColumnExtras::default(); def.columns.len()],
                 index_comments: Vec::new(),
+                foreign_keys: Vec::new(),
             });
         }
         let metadata = TableMetadata::decode(&def.sql_metadata)?;
@@ -185,6 +227,37 @@ impl TableMetadata {
         }
         Ok(metadata)
     }
+}
+
+fn action_byte(action: ReferentialAction) -> u8 {
+    ReferentialAction::ALL.iter().position(|known| *known == action).unwrap_or(0) as u8
+}
+
+fn encode_foreign_key(key: &ForeignKey, out: &mut Vec<u8>) {
+    for name in [&key.name, &key.parent_database, &key.parent_table] {
+        text(out, name.as_bytes());
+    }
+    out.extend([action_byte(key.on_delete), action_byte(key.on_update)]);
+    out.extend_from_slice(&(key.columns.len() as u16).to_le_bytes());
+    for (column, parent) in key.columns.iter().zip(&key.parent_columns) {
+        text(out, column.as_bytes());
+        text(out, parent.as_bytes());
+    }
+}
+
+fn decode_foreign_key(reader: &mut ByteReader<'_>) -> Option<ForeignKey> {
+    let [name, parent_database, parent_table] = [reader.text()?, reader.text()?, reader.text()?];
+    let [on_delete, on_update] = reader.take()?;
+    let action = |byte: u8| ReferentialAction::ALL.get(usize::from(byte)).copied();
+    let (on_delete, on_update) = (action(on_delete)?, action(on_update)?);
+    let (mut columns, mut parent_columns) = (Vec::new(), Vec::new());
+    for _ in 0..reader.u16()? {
+        columns.push(reader.text()?);
+        parent_columns.push(reader.text()?);
+    }
+    let key =
+        ForeignKey { name, columns, parent_database, parent_table, parent_columns, on_delete, on_update };
+    Some(key)
 }
 
 fn encode_column(column: &ColumnExtras, out: &mut Vec<u8>) {
@@ -264,12 +337,27 @@ mod tests {
                 },
             ],
             index_comments: vec![("k".to_owned(), "why".to_owned())],
+            foreign_keys: vec![ForeignKey {
+                name: "t_ibfk_1".to_owned(),
+                columns: vec!["a".to_owned(), "b".to_owned()],
+                parent_database: "d".to_owned(),
+                parent_table: "p".to_owned(),
+                parent_columns: vec!["x".to_owned(), "y".to_owned()],
+                on_delete: ReferentialAction::SetNull,
+                on_update: ReferentialAction::NoAction,
+            }],
         };
         let bytes = metadata.encode();
-        assert_eq!(TableMetadata::decode(&bytes), Ok(metadata));
         for cut in 0..bytes.len() {
             assert!(TableMetadata::decode(&bytes[..cut]).is_err());
         }
+        // The bytes that the version before wrote.
+        let without = TableMetadata { foreign_keys: Vec::new(), ..metadata.clone() };
+        let mut older = without.encode();
+        older[0] = TABLE_VERSION_WITHOUT_KEYS;
+        older.truncate(older.len() - size_of::<u16>());
+        assert_eq!(TableMetadata::decode(&older), Ok(without));
+        assert_eq!(TableMetadata::decode(&bytes), Ok(metadata));
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 pub(crate) mod column_types;
 pub(crate) mod defaults;
+pub(crate) mod foreign_key;
 pub(crate) mod metadata;
 pub(crate) mod options;
 pub(crate) mod parse;
 
 use engine::IndexDef;
+use foreign_key::{ForeignKey, Reference};
 use types::{Collation, Column, ColumnType, ValueRef};
 
 /// A column's DEFAULT.
@@ -47,6 +49,8 @@ pub(crate) struct ColumnSpec {
     pub auto_increment: bool,
     pub primary: bool,
     pub unique: bool,
+    /// REFERENCES behind the column.
+    pub reference: Option<Reference>,
     pub extras: ColumnExtras,
 }
 
@@ -55,7 +59,7 @@ pub(crate) enum KeyKind {
     Primary,
     Unique,
     Plain,
-    /// FOREIGN KEY. As in MyISAM it only makes an index.
+    /// FOREIGN KEY. It makes an index if there is none that it can use.
     Foreign,
 }
 
@@ -72,6 +76,8 @@ pub(crate) struct KeySpec {
     pub name: Option<String>,
     pub parts: Vec<KeyPartSpec>,
     pub comment: String,
+    /// What a FOREIGN KEY refers to.
+    pub reference: Option<Reference>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -88,6 +94,8 @@ pub(crate) struct TableOptions {
 pub(crate) struct TableSpec {
     pub columns: Vec<ColumnSpec>,
     pub keys: Vec<KeySpec>,
+    /// ALTER TABLE: the constraints that the table has already.
+    pub foreign_keys: Vec<ForeignKey>,
     pub options: TableOptions,
     /// Clauses that are accepted without effect. Each becomes a warning.
     pub ignored: Vec<String>,

@@ -1,6 +1,7 @@
 //! Reads the parentheses and options of CREATE TABLE. ALTER TABLE uses the same parts.
 
 use super::column_types::{collation_of_charset, column_type, combine, name_or_string, number};
+use super::foreign_key::{Reference, ReferentialAction};
 use super::options;
 use super::*;
 use crate::expr::Function;
@@ -53,23 +54,19 @@ pub(crate) fn definition(
     collation: Collation,
     spec: &mut TableSpec,
 ) -> Result<(), SqlError> {
-    if let Some(key) = key_definition(words, &mut spec.ignored)? {
+    if let Some(key) = key_definition(words)? {
         spec.keys.push(key);
         return Ok(());
     }
     if words.is("CHECK") {
         return Err(SqlError::not_supported("CHECK constraints"));
     }
-    spec.columns.push(column_definition(words, collation, &mut spec.ignored)?);
+    spec.columns.push(column_definition(words, collation)?);
     Ok(())
 }
 
 /// `name type attributes`.
-pub(crate) fn column_definition(
-    words: &mut Words<'_>,
-    collation: Collation,
-    ignored: &mut Vec<String>,
-) -> Result<ColumnSpec, SqlError> {
+pub(crate) fn column_definition(words: &mut Words<'_>, collation: Collation) -> Result<ColumnSpec, SqlError> {
     let name = words.name()?;
     names::check_column(&name)?;
     let mut column = column_type(words, name, collation)?;
@@ -112,8 +109,7 @@ pub(crate) fn column_definition(
             let chosen = combine(None, Some(&name), false)?.unwrap_or(collation);
             set_collation(&mut column, chosen);
         } else if words.accept("REFERENCES") {
-            ignored.push("REFERENCES".to_owned());
-            reference(words)?;
+            column.reference = Some(reference(words, None)?);
         } else if words.is("CHECK") || words.is("CONSTRAINT") {
             return Err(SqlError::not_supported("CHECK constraints"));
         } else if words.is("GENERATED") || words.is("AS") || words.is("VIRTUAL") || words.is("PERSISTENT") {
@@ -244,43 +240,56 @@ fn binary_literal(symbol: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// REFERENCES t (c) [MATCH ..] [ON DELETE ..] [ON UPDATE ..].
-fn reference(words: &mut Words<'_>) -> Result<(), SqlError> {
-    words.qualified_name()?;
+/// `t (c, ...) [MATCH ...] [ON DELETE ...] [ON UPDATE ...]`, behind REFERENCES.
+fn reference(words: &mut Words<'_>, constraint: Option<String>) -> Result<Reference, SqlError> {
+    let (database, table) = words.qualified_name()?;
+    let mut columns = Vec::new();
     if words.accept_symbol("(") {
         loop {
-            words.name()?;
+            columns.push(words.name()?);
             if !words.accept_symbol(",") {
                 break;
             }
         }
         words.expect_symbol(")")?;
     }
-    if words.accept("MATCH") {
-        words.name()?;
+    if words.accept("MATCH") && !(words.accept("FULL") || words.accept("PARTIAL")) {
+        words.expect("SIMPLE")?;
     }
+    let (mut on_delete, mut on_update) = (None, None);
     while words.is("ON") {
+        let before = words.error();
         words.next();
-        if !words.accept("DELETE") {
+        let action = if words.accept("DELETE") {
+            &mut on_delete
+        } else {
             words.expect("UPDATE")?;
+            &mut on_update
+        };
+        if action.is_some() {
+            return Err(before);
         }
-        let known = words.accept("RESTRICT")
-            || words.accept("CASCADE")
-            || words.accept_all(&["SET", "NULL"])
-            || words.accept_all(&["SET", "DEFAULT"])
-            || words.accept_all(&["NO", "ACTION"]);
-        if !known {
-            return Err(words.error());
+        *action = Some(referential_action(words)?);
+    }
+    let (on_delete, on_update) = (on_delete.unwrap_or_default(), on_update.unwrap_or_default());
+    Ok(Reference { constraint, database, table, columns, on_delete, on_update })
+}
+
+fn referential_action(words: &mut Words<'_>) -> Result<ReferentialAction, SqlError> {
+    for action in ReferentialAction::ALL {
+        let name: Vec<&str> = action.name().split(' ').collect();
+        if words.accept_all(&name) {
+            return Ok(action);
         }
     }
-    Ok(())
+    if words.accept_all(&["SET", "DEFAULT"]) {
+        return Ok(ReferentialAction::Restrict);
+    }
+    Err(words.error())
 }
 
 /// A key, if the next words begin one.
-pub(crate) fn key_definition(
-    words: &mut Words<'_>,
-    ignored: &mut Vec<String>,
-) -> Result<Option<KeySpec>, SqlError> {
+pub(crate) fn key_definition(words: &mut Words<'_>) -> Result<Option<KeySpec>, SqlError> {
     let mut constraint = None;
     let constrained = words.accept("CONSTRAINT");
     if constrained && !["PRIMARY", "UNIQUE", "FOREIGN", "CHECK"].iter().any(|keyword| words.is(keyword)) {
@@ -319,15 +328,14 @@ pub(crate) fn key_definition(
     }
     index_type(words)?;
     let parts = key_parts(words)?;
-    let mut comment = String::new();
     if kind == KeyKind::Foreign {
         words.expect("REFERENCES")?;
-        reference(words)?;
-        ignored.push("FOREIGN KEY".to_owned());
-    } else {
-        comment = index_options(words)?;
+        let reference = Some(reference(words, constraint.clone())?);
+        let comment = String::new();
+        return Ok(Some(KeySpec { kind, name: constraint.or(name), parts, comment, reference }));
     }
-    Ok(Some(KeySpec { kind, name: name.or(constraint), parts, comment }))
+    let comment = index_options(words)?;
+    Ok(Some(KeySpec { kind, name: name.or(constraint), parts, comment, reference: None }))
 }
 
 fn index_type(words: &mut Words<'_>) -> Result<(), SqlError> {

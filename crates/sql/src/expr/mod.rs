@@ -19,6 +19,7 @@ mod result_type;
 mod row;
 mod row_set;
 mod stored_list;
+mod time_zones;
 pub(crate) mod value_keys;
 
 pub(crate) use aggregate::{

@@ -99,7 +99,8 @@ pub(super) enum Node {
         sides: Box<(Node, Node)>,
         unit: IntervalUnit,
         subtract: bool,
-        /// The type of the result follows from the operand's: a date, a date and time, or a text.
+        /// The type of the result follows from the operand's: a date, a date and time, or a text. Where a
+        /// number is wanted, the number of the date takes the place of the text.
         class: Class,
     },
     Call(Box<Call>),

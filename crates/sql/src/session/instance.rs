@@ -21,6 +21,8 @@ pub struct Instance {
     /// Which session uses which table.
     pub(crate) locks: MetadataLocks,
     pub(crate) read_lock: ReadLock,
+    /// Which tables refer to which.
+    pub(crate) relations: Arc<super::relations::Relations>,
     pub(crate) status: StatusRegistry,
     pub(crate) audit: Arc<AuditLog>,
     host: OnceLock<Weak<dyn Host>>,
@@ -57,6 +59,7 @@ impl Instance {
             accounts: Accounts::default(),
             locks: MetadataLocks::default(),
             read_lock: ReadLock::default(),
+            relations: Arc::default(),
             plans: crate::session::plans::SharedPlans::default(),
             memory,
             prepared: Arc::default(),

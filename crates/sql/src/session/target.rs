@@ -1,11 +1,12 @@
 //! A table as statements that change rows need it. It is reused from statement to statement.
 
+use super::relations::{Family, FamilyView};
 use crate::definition::defaults::{Clock, column_default};
 use crate::definition::metadata::TableMetadata;
 use crate::locks::Mode;
 use crate::locks::Used;
 use crate::names;
-use crate::{Session, SqlError};
+use crate::{Instance, Session, SqlError};
 use engine::{Table, TableDef};
 use std::sync::Arc;
 use types::{ColumnType, Value};
@@ -17,6 +18,8 @@ pub(crate) struct Target {
     pub def: Arc<TableDef>,
     pub metadata: TableMetadata,
     pub auto_increment: Option<AutoIncrement>,
+    /// The tables around it, by FOREIGN KEY.
+    relatives: FamilyView,
     /// `Table::version` when this was made. If the table has another version, this is stale.
     version: u64,
 }
@@ -33,7 +36,7 @@ pub(crate) struct AutoIncrement {
 }
 
 impl Target {
-    pub(crate) fn new(table: Arc<Table>) -> Result<Target, SqlError> {
+    pub(crate) fn new(instance: &Instance, table: Arc<Table>) -> Result<Target, SqlError> {
         let version = table.version();
         let def = table.def();
         let metadata = TableMetadata::of(&def)?;
@@ -44,7 +47,8 @@ impl Target {
             let (offset, bytes) = (integer.offset, usize::from(integer.bytes));
             Some(AutoIncrement { column, offset, bytes, max: u64::MAX >> (64 - bits) })
         });
-        Ok(Target { table, def, metadata, auto_increment, version })
+        let relatives = FamilyView::new(&instance.relations, &instance.database, &table);
+        Ok(Target { table, def, metadata, auto_increment, relatives, version })
     }
 
     /// As a table that a statement changes under the table's own name.
@@ -53,7 +57,13 @@ impl Target {
     }
 
     pub(crate) fn is_current(&self) -> bool {
-        self.table.version() == self.version
+        self.table.version() == self.version && self.relatives.is_current()
+    }
+
+    /// The tables that a session looks at, or changes, when it changes rows of this one. `None` if there is
+    /// no FOREIGN KEY, or if the session does not check them.
+    pub(crate) fn family(&self, session: &Session) -> Option<&Arc<Family>> {
+        self.relatives.family().filter(|_| session.variables.common.foreign_key_checks)
     }
 
     /// The values of columns that a statement leaves out. `None` for a column that cannot be left out.
@@ -107,7 +117,7 @@ impl Session {
         }
         let database = database.to_owned();
         let table = self.table_to_use(&database, name)?;
-        let target = Arc::new(Target::new(table)?);
+        let target = Arc::new(Target::new(&self.instance, table)?);
         if self.targets.0.len() >= Targets::KEPT_MAX {
             self.targets.0.remove(0);
         }

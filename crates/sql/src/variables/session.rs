@@ -133,6 +133,7 @@ pub struct Common {
     pub lexical: LexicalMode,
     pub sql_notes: bool,
     pub sql_safe_updates: bool,
+    pub foreign_key_checks: bool,
     pub sql_select_limit: u64,
     /// From `optimizer_switch`.
     pub join_methods: JoinMethods,
@@ -478,6 +479,7 @@ fn unpack(values: &Values) -> Common {
         sql_mode: SqlMode(sql_mode),
         lexical: SqlMode(sql_mode).lexical(),
         sql_notes: values.boolean("sql_notes"),
+        foreign_key_checks: values.boolean("foreign_key_checks"),
         sql_safe_updates: values.boolean("sql_safe_updates"),
         sql_select_limit: values.unsigned("sql_select_limit"),
         join_methods: JoinMethods::read(&values.text("optimizer_switch")),

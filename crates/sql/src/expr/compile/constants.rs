@@ -66,6 +66,17 @@ pub(super) fn align(left: &mut (Node, Typed), right: &mut (Node, Typed)) {
     align_constant(&mut right.0, left.1.class);
 }
 
+/// The sum of a text and an INTERVAL is a text. Where a number is wanted, it is the number that a date or a
+/// moment gives, and not what the text begins with.
+pub(super) fn want_number(side: &mut (Node, Typed)) {
+    if let Node::DateArithmetic { class, .. } = &mut side.0
+        && class.is_text()
+    {
+        *class = Class::Double;
+        side.1 = Typed::double_with(side.1.digits_as_double(), side.1.nullable());
+    }
+}
+
 /// A date or time that is written beside a BIGINT column is a number, as in MariaDB: beside an INT column,
 /// the column's number is a date.
 pub(super) fn number_beside_bigint(left: &mut (Node, Typed), right: &mut (Node, Typed)) {

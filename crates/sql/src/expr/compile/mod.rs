@@ -85,7 +85,9 @@ impl Compiler {
                 (Node::BitNot(node), Typed::int(8, true, typed.nullable()))
             }
             Expr::Arithmetic { op, left, right } => {
-                let (left, right) = (self.expr(left)?, self.expr(right)?);
+                let (mut left, mut right) = (self.expr(left)?, self.expr(right)?);
+                constants::want_number(&mut left);
+                constants::want_number(&mut right);
                 let typed = arithmetic_type(*op, &left.1, &right.1);
                 (Node::Arithmetic { op: *op, sides: Box::new((left.0, right.0)) }, typed)
             }
@@ -165,6 +167,12 @@ impl Compiler {
 
     fn comparison(&mut self, op: Comparison, left: &Expr, right: &Expr) -> Result<Compiled, SqlError> {
         let (mut left, mut right) = (self.expr(left)?, self.expr(right)?);
+        if right.1.class.is_numeric() {
+            constants::want_number(&mut left);
+        }
+        if left.1.class.is_numeric() {
+            constants::want_number(&mut right);
+        }
         let types = [&left.1, &right.1];
         let collation = collations::for_comparison(&types, comparison_name(op), self.connection)?;
         constants::align(&mut left, &mut right);
@@ -293,7 +301,9 @@ impl Compiler {
     }
 
     fn negate(&mut self, operand: &Expr) -> Result<Compiled, SqlError> {
-        let (node, typed) = self.boxed(operand)?;
+        let mut operand = self.expr(operand)?;
+        constants::want_number(&mut operand);
+        let (node, typed) = (Box::new(operand.0), operand.1);
         // A negative literal is a literal.
         let negated = match &*node {
             Node::Constant(Value::Int(number)) => number.checked_neg().map(Value::Int),
@@ -405,15 +415,18 @@ impl Compiler {
         let mut unit = None;
         let (mut nodes, mut types) = (Vec::new(), Vec::new());
         for argument in arguments {
-            let (node, typed) = match argument {
+            let mut compiled = match argument {
                 Expr::Interval { amount, unit: given } if takes_unit => {
                     unit = Some(*given);
                     self.expr(amount)?
                 }
                 argument => self.expr(argument)?,
             };
-            nodes.push(node);
-            types.push(typed);
+            if function.is_of_numbers() {
+                constants::want_number(&mut compiled);
+            }
+            nodes.push(compiled.0);
+            types.push(compiled.1);
         }
         let all: Vec<&Typed> = types.iter().collect();
         let (collation, derivation) = match function.collation {

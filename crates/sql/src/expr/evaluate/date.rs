@@ -177,6 +177,11 @@ pub(super) fn date_arithmetic<'a>(
     Ok(match class {
         Class::Date => ValueRef::Date(moved.date),
         Class::DateTime => ValueRef::DateTime(moved),
+        Class::Double if !has_time && unit.is_of_days() => ValueRef::Double(moved.date.to_number() as f64),
+        Class::Double => {
+            let micros = f64::from(moved.micros as u32 % SECOND as u32);
+            ValueRef::Double(moved.to_number() as f64 + micros / SECOND as f64)
+        }
         _ if !has_time && unit.is_of_days() => new_text(moved.date.to_string(), context),
         _ => new_text(moved.to_string(), context),
     })

@@ -6,6 +6,7 @@ use super::time::SECOND_MICROS;
 use crate::expr::Context;
 use crate::expr::evaluate::convert::{new_text, now, to_date_time};
 use crate::expr::result_type::Typed;
+use crate::expr::time_zones::{self, Zone};
 use crate::{ErrorKind, SqlError};
 use types::{DateTime, Decimal, ValueRef};
 
@@ -107,6 +108,30 @@ functions! {
                text, as DATE_FORMAT gives it.",
         example: "FROM_UNIXTIME(86400)" => "1970-01-02 00:00:00",
     }
+    CONVERT_TZ {
+        name: "convert_tz",
+        arguments: "moment, from, to",
+        arity: 3..=3,
+        typing: |t| Ok(t.date_time(t.fsp(0), true)),
+        evaluate: convert_tz,
+        help: "Gives what a clock of one time zone shows when a clock of another zone shows a moment. Zones are \
+               names of the tz database, `+hh:mm` or SYSTEM. Unknown ones give NULL.",
+        example: "CONVERT_TZ('2024-07-01 12:00:00', 'UTC', 'Europe/Berlin')" => "2024-07-01 14:00:00",
+    }
+}
+
+fn convert_tz<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let shown = or_null!(a.allowed_moment(0)?);
+    if !shown.date.is_complete() {
+        super::time::warn_of(a.value(0)?, "datetime", a);
+        return Ok(ValueRef::Null);
+    }
+    let zone = |position: usize| -> Result<Option<Zone>> {
+        let name = a.text(position)?;
+        Ok(name.and_then(|name| Zone::of(std::str::from_utf8(name).ok()?)))
+    };
+    let (from, to) = (or_null!(zone(1)?), or_null!(zone(2)?));
+    Ok(time_zones::convert(shown, &from, &to).map_or(ValueRef::Null, ValueRef::DateTime))
 }
 
 /// The digits of a moment's seconds that its type has room for: the argument is a constant whose value the

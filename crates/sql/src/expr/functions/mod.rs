@@ -254,6 +254,11 @@ impl Function {
         }
     }
 
+    /// True if its arguments are numbers.
+    pub(super) fn is_of_numbers(&'static self) -> bool {
+        number::CATEGORY.functions.contains(&self)
+    }
+
     /// True if all rows of one execution get the same value for the same arguments.
     pub(crate) fn is_fixed(&self) -> bool {
         match self.constancy {

@@ -4,6 +4,7 @@
 use super::Characteristics;
 use crate::locks::{MetadataLocks, Mode, Used};
 use crate::plan::plan::Dependency;
+use crate::session::relations::Family;
 use crate::status::Counter;
 use crate::{ErrorKind, Session, SqlError};
 use base::TableId;
@@ -121,6 +122,7 @@ impl Session {
     }
 
     /// Runs `body`, a statement that changes or locks rows. Either all of its changes are kept or none.
+    /// `family`: the tables that FOREIGN KEYs make it look at or change.
     ///
     /// # Errors
     /// 1792, 1223, 1099, 1100, 1205, 1213 and their like, and those of `body`.
@@ -128,6 +130,7 @@ impl Session {
         &mut self,
         writes: Writes,
         tables: &[Used<'_>],
+        family: Option<&Family>,
         is_current: &dyn Fn() -> bool,
         body: impl FnOnce(&mut Session, Readers<'_>, Writer<'_>) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
@@ -145,8 +148,8 @@ impl Session {
         let _writing = instance.read_lock.write(&self.writing, &self.request())?;
         self.begin_without_autocommit()?;
         let mut locks = StatementLocks::new(&instance.locks, self.client.id);
-        for used in tables {
-            self.use_table(*used, &mut locks)?;
+        for used in tables.iter().copied().chain(family.into_iter().flat_map(Family::used)) {
+            self.use_table(used, &mut locks)?;
         }
         if self.state.transaction.open {
             let did = &mut self.state.transaction.did;

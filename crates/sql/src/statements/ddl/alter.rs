@@ -3,9 +3,13 @@
 //! Adding and dropping secondary indexes, AUTO_INCREMENT and RENAME happen in place. All other actions make a
 //! second table, copy the rows, and give it the name of the first. Readers see the old table until then.
 
-use super::build::build;
+use super::build::{build, key_parts};
 use super::copy::copy_rows;
 use super::database::check_writable;
+use super::foreign_keys::{
+    Before, check_change_column, check_definition, check_drop_column, check_indexes, follow_columns,
+    follow_own_columns, note_definition, without_indexes,
+};
 use super::index::{
     INDEX_STAGES, add_index, algorithm_and_lock, cannot_drop, check_auto_increment, remove_index,
 };
@@ -13,12 +17,14 @@ use super::table::{check_rename, rename, surroundings, table_error};
 use crate::accounts::Rights;
 use crate::audit::TableUse;
 use crate::definition::column_types::name_or_string;
+use crate::definition::foreign_key::ForeignKey;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::parse::{
     charset_option, column_definition, default_value, key_definition, table_options,
 };
 use crate::definition::*;
 use crate::session::ProgressMeter;
+use crate::session::relations::name_of;
 use crate::text::parse::{Word, Words};
 use crate::variables::assign::engine_named;
 use crate::{ErrorKind, ResultSink, Session, SqlError};
@@ -46,6 +52,9 @@ pub(super) enum Action {
     AddKey(KeySpec),
     DropKey(String),
     DropPrimary,
+    DropForeignKey(String),
+    /// A FOREIGN KEY, or else a unique index.
+    DropConstraint(String),
     RenameKey(String, String),
     Rename(Option<String>, String),
     Options(TableOptions),
@@ -117,18 +126,18 @@ fn action(
 ) -> Result<(), SqlError> {
     let mut ignored = Vec::new();
     if words.accept("ADD") {
-        add(words, collation, actions, &mut ignored)?;
+        add(words, collation, actions)?;
     } else if words.accept("DROP") {
         actions.push(drop(words)?);
     } else if words.accept("MODIFY") {
         words.accept("COLUMN");
-        let column = column_definition(words, collation, &mut ignored)?;
+        let column = column_definition(words, collation)?;
         let position = position(words)?;
         actions.push(Action::ChangeColumn(column.name.clone(), column, position));
     } else if words.accept("CHANGE") {
         words.accept("COLUMN");
         let old = words.name()?;
-        let column = column_definition(words, collation, &mut ignored)?;
+        let column = column_definition(words, collation)?;
         let position = position(words)?;
         actions.push(Action::ChangeColumn(old, column, position));
     } else if words.accept("ALTER") {
@@ -198,13 +207,8 @@ fn action(
     Ok(())
 }
 
-fn add(
-    words: &mut Words<'_>,
-    collation: Collation,
-    actions: &mut Vec<Action>,
-    ignored: &mut Vec<String>,
-) -> Result<(), SqlError> {
-    if let Some(key) = key_definition(words, ignored)? {
+fn add(words: &mut Words<'_>, collation: Collation, actions: &mut Vec<Action>) -> Result<(), SqlError> {
+    if let Some(key) = key_definition(words)? {
         actions.push(Action::AddKey(key));
         return Ok(());
     }
@@ -214,7 +218,7 @@ fn add(
     words.accept("COLUMN");
     if words.accept_symbol("(") {
         loop {
-            let column = column_definition(words, collation, ignored)?;
+            let column = column_definition(words, collation)?;
             actions.push(Action::AddColumn(column, ColumnPosition::Stay));
             if !words.accept_symbol(",") {
                 break;
@@ -222,7 +226,7 @@ fn add(
         }
         return words.expect_symbol(")");
     }
-    let column = column_definition(words, collation, ignored)?;
+    let column = column_definition(words, collation)?;
     let position = position(words)?;
     actions.push(Action::AddColumn(column, position));
     Ok(())
@@ -233,12 +237,10 @@ fn drop(words: &mut Words<'_>) -> Result<Action, SqlError> {
         return Ok(Action::DropPrimary);
     }
     if words.accept_all(&["FOREIGN", "KEY"]) {
-        let name = words.name()?;
-        return Err(cannot_drop("FOREIGN KEY", &name));
+        return Ok(Action::DropForeignKey(words.name()?));
     }
     if words.accept("CONSTRAINT") {
-        let name = words.name()?;
-        return Err(cannot_drop("CONSTRAINT", &name));
+        return Ok(Action::DropConstraint(words.name()?));
     }
     if words.accept("KEY") || words.accept("INDEX") {
         let name = words.name()?;
@@ -344,9 +346,9 @@ fn is_in_place(actions: &[Action]) -> bool {
                 .name
                 .as_ref()
                 .is_some_and(|name| dropped.iter().any(|other| other.eq_ignore_ascii_case(name)));
-            key.kind != KeyKind::Primary && key.comment.is_empty() && !renewed
+            key.kind != KeyKind::Primary && key.reference.is_none() && key.comment.is_empty() && !renewed
         }
-        Action::DropKey(_) | Action::Rename(..) | Action::Nothing => true,
+        Action::DropKey(_) | Action::DropForeignKey(_) | Action::Rename(..) | Action::Nothing => true,
         Action::Options(options) => {
             options.collation.is_none() && options.comment.is_none() && options.shown.is_empty()
         }
@@ -372,6 +374,26 @@ fn change_indexes(
     }
     if !dropped.is_empty() {
         check_auto_increment(&def, &dropped)?;
+        let mut left = without_indexes(&def, &dropped);
+        for action in actions {
+            if let Action::AddKey(key) = action {
+                let parts = key_parts(&def.columns, key, table.key_bytes_max())?;
+                left.indexes.push(engine::IndexDef { name: String::new(), unique: false, parts });
+            }
+        }
+        check_indexes(session, &def, &left, &dropped)?;
+    }
+    let mut metadata = TableMetadata::of(&def)?;
+    let keys = metadata.foreign_keys.len();
+    for action in actions {
+        if let Action::DropForeignKey(name) = action {
+            let at = named_foreign_key(&metadata.foreign_keys, name)?;
+            metadata.foreign_keys.remove(at);
+        }
+    }
+    if metadata.foreign_keys.len() != keys {
+        session.instance.database.set_sql_metadata(table, metadata.encode())?;
+        note_definition(session, &name_of(&def));
     }
     let added = actions.iter().filter(|action| matches!(action, Action::AddKey(_))).count();
     let mut meter = ProgressMeter::new(session, added * INDEX_STAGES, sink);
@@ -409,6 +431,7 @@ pub(super) fn columns_of(def: &TableDef, metadata: &TableMetadata) -> Vec<Column
             auto_increment: def.auto_increment == Some(position),
             primary: false,
             unique: false,
+            reference: None,
             extras: extras.clone(),
         })
         .collect()
@@ -427,6 +450,7 @@ fn spec_of(def: &TableDef, metadata: &TableMetadata) -> TableSpec {
             name: None,
             parts: primary.iter().map(part).collect(),
             comment: metadata.index_comment("PRIMARY").to_owned(),
+            reference: None,
         });
     }
     for index in &def.indexes {
@@ -435,11 +459,13 @@ fn spec_of(def: &TableDef, metadata: &TableMetadata) -> TableSpec {
             name: Some(index.name.clone()),
             parts: index.parts.iter().map(part).collect(),
             comment: metadata.index_comment(&index.name).to_owned(),
+            reference: None,
         });
     }
     TableSpec {
         columns: columns_of(def, metadata),
         keys,
+        foreign_keys: metadata.foreign_keys.clone(),
         options: TableOptions {
             engine: None,
             auto_increment: None,
@@ -499,7 +525,7 @@ fn changed(
             }
             Action::ChangeColumn(old, column, position) => {
                 let at = find_column(&spec.columns, old, &def.name)?;
-                rename_in_keys(&mut spec.keys, old, &column.name);
+                rename_in_keys(&mut spec, old, &column.name);
                 spec.columns[at] = column.clone();
                 let to = match position {
                     ColumnPosition::First => 0,
@@ -522,13 +548,18 @@ fn changed(
                 crate::names::check_column(to)?;
                 let at = find_column(&spec.columns, from, &def.name)?;
                 spec.columns[at].name.clone_from(to);
-                rename_in_keys(&mut spec.keys, from, to);
+                rename_in_keys(&mut spec, from, to);
             }
             Action::AddKey(key) => spec.keys.push(key.clone()),
             Action::DropKey(name) => {
                 let at = named_key(&spec.keys, name).ok_or_else(|| cannot_drop("INDEX", name))?;
                 spec.keys.remove(at);
             }
+            Action::DropForeignKey(name) => {
+                let at = named_foreign_key(&spec.foreign_keys, name)?;
+                spec.foreign_keys.remove(at);
+            }
+            Action::DropConstraint(name) => drop_constraint(&mut spec, name)?,
             Action::DropPrimary => {
                 let at = spec
                     .keys
@@ -552,15 +583,67 @@ fn changed(
     Ok((spec, sources))
 }
 
+/// # Errors
+/// 1091.
+fn drop_constraint(spec: &mut TableSpec, name: &str) -> Result<(), SqlError> {
+    let is_unique = |at: &usize| spec.keys[*at].kind == KeyKind::Unique;
+    if let Ok(at) = named_foreign_key(&spec.foreign_keys, name) {
+        spec.foreign_keys.remove(at);
+    } else if let Some(at) = named_key(&spec.keys, name).filter(is_unique) {
+        spec.keys.remove(at);
+    } else {
+        return Err(cannot_drop("CONSTRAINT", name));
+    }
+    Ok(())
+}
+
+fn named_foreign_key(keys: &[ForeignKey], name: &str) -> Result<usize, SqlError> {
+    let found = keys.iter().position(|key| key.name.eq_ignore_ascii_case(name));
+    found.ok_or_else(|| cannot_drop("FOREIGN KEY", name))
+}
+
+/// Checks that FOREIGN KEYs allow the actions. Returns the old and new names of columns that are renamed.
+fn check_foreign_keys(
+    session: &Session,
+    def: &TableDef,
+    actions: &[Action],
+) -> Result<Vec<(String, String)>, SqlError> {
+    let mut renamed = Vec::new();
+    let is_dropped = |name: &str| {
+        actions.iter().any(|action| match action {
+            Action::DropForeignKey(other) | Action::DropConstraint(other) => other.eq_ignore_ascii_case(name),
+            _ => false,
+        })
+    };
+    // What the same statement drops is in no one's way.
+    let mut left = def.clone();
+    let mut metadata = TableMetadata::of(def)?;
+    metadata.foreign_keys.retain(|key| !is_dropped(&key.name));
+    left.sql_metadata = metadata.encode();
+    for action in actions {
+        match action {
+            Action::DropColumn(name) => check_drop_column(session, &left, name)?,
+            Action::ChangeColumn(old, column, _) => {
+                check_change_column(session, &left, old, column)?;
+                renamed.push((old.clone(), column.name.clone()));
+            }
+            Action::RenameColumn(from, to) => renamed.push((from.clone(), to.clone())),
+            _ => {}
+        }
+    }
+    renamed.retain(|(from, to)| !from.eq_ignore_ascii_case(to));
+    Ok(renamed)
+}
+
 fn named_key(keys: &[KeySpec], name: &str) -> Option<usize> {
     keys.iter().position(|key| key.name.as_ref().is_some_and(|other| other.eq_ignore_ascii_case(name)))
 }
 
-fn rename_in_keys(keys: &mut [KeySpec], from: &str, to: &str) {
-    for part in keys.iter_mut().flat_map(|key| &mut key.parts) {
-        if part.column.eq_ignore_ascii_case(from) {
-            to.clone_into(&mut part.column);
-        }
+fn rename_in_keys(spec: &mut TableSpec, from: &str, to: &str) {
+    let parts = spec.keys.iter_mut().flat_map(|key| key.parts.iter_mut().map(|part| &mut part.column));
+    let foreign = spec.foreign_keys.iter_mut().flat_map(|key| &mut key.columns);
+    for column in parts.chain(foreign).filter(|column| column.eq_ignore_ascii_case(from)) {
+        to.clone_into(column);
     }
 }
 
@@ -602,7 +685,12 @@ fn copy(
     let instance = session.instance.clone();
     let old = table.def();
     let metadata = TableMetadata::of(&old)?;
-    let (spec, sources) = changed(&old, &metadata, actions)?;
+    let renamed = check_foreign_keys(session, &old, actions)?;
+    let (mut spec, sources) = changed(&old, &metadata, actions)?;
+    let before = Before { keys: &[], renamed: &renamed };
+    follow_own_columns(&mut spec.foreign_keys, (database, name), before);
+    let kept = spec.foreign_keys.clone();
+    let before = Before { keys: &kept, ..before };
     let next = spec.options.auto_increment;
     let engine_changes =
         actions.iter().any(|action| matches!(action, Action::Options(TableOptions { engine: Some(_), .. })));
@@ -626,6 +714,18 @@ fn copy(
     if !mentions_page_size {
         def.page_size = old.page_size;
     }
+    let dropped: Vec<&str> = actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::DropKey(name) | Action::DropConstraint(name) => Some(name.as_str()),
+            Action::DropPrimary => Some("PRIMARY"),
+            _ => None,
+        })
+        .collect();
+    if renamed.is_empty() {
+        check_indexes(session, &old, &def, &dropped)?;
+    }
+    let parents = check_definition(session, &instance.locks, &def, before)?;
     let copy =
         instance.database.create_replacement(def).map_err(|error| table_error(error, database, name))?;
     let mut swapped = copy_rows(session, table, &copy, &sources, sink).and_then(|count| {
@@ -635,7 +735,11 @@ fn copy(
         if let Some(next) = next.filter(|next| *next > 1) {
             copy.raise_auto_increment(next - 1);
         }
+        parents.check_rows(session, &copy)?;
         instance.database.replace_table(table, &copy).map_err(|error| table_error(error, database, name))?;
+        let name = (database.to_owned(), name.to_owned());
+        follow_columns(session, &name, before)?;
+        note_definition(session, &name);
         Ok(count)
     });
     if swapped.is_ok()

@@ -1,5 +1,6 @@
 //! Checks a definition that a statement wrote, and makes the engine's definition of it.
 
+use crate::definition::foreign_key::{self, ForeignKey, Reference};
 use crate::definition::metadata::TableMetadata;
 use crate::definition::options::{self, Asking, Meaning};
 use crate::definition::parse::invalid_default;
@@ -65,6 +66,7 @@ pub(super) fn build(
     }
     check_duplicates(&spec.columns)?;
     keys_of_columns(&mut spec);
+    let foreign_keys = foreign_keys(name, around.database, &mut spec)?;
     let primary = primary_key(&mut spec)?;
     let auto_increment = auto_increment_column(&spec)?;
     check_defaults(&mut spec.columns, around.sql_mode)?;
@@ -121,6 +123,7 @@ pub(super) fn build(
         options,
         columns: spec.columns.into_iter().map(|column| column.extras).collect(),
         index_comments,
+        foreign_keys,
     };
     Ok(TableDef {
         database: around.database.to_owned(),
@@ -164,7 +167,7 @@ fn secondary_indexes(
     Ok(indexes)
 }
 
-/// The engine that the statement names. There is only one engine, so a warning tells about any other name.
+/// The engine that the statement names. All names mean the one engine that there is.
 fn chosen_engine(
     name: &str,
     spec: &TableSpec,
@@ -173,22 +176,15 @@ fn chosen_engine(
 ) -> Result<String, SqlError> {
     let Some(asked) = &spec.options.engine else { return Ok(around.default_engine.clone()) };
     match engine_named(asked) {
-        Ok("Latchwork") => Ok("Latchwork".to_owned()),
-        Ok(engine) => {
-            warnings.note(
-                ErrorKind::EngineSubstituted,
-                format!("Using storage engine Latchwork for table '{name}'"),
-            );
-            Ok(engine.to_owned())
-        }
+        Ok(engine) => Ok(engine.to_owned()),
         Err(unknown) if around.sql_mode.contains(SqlMode::NO_ENGINE_SUBSTITUTION) => Err(unknown),
         Err(unknown) => {
             warnings.warn(unknown.kind, unknown.message);
             warnings.warn(
                 ErrorKind::EngineSubstituted,
-                format!("Using storage engine Latchwork for table '{name}'"),
+                format!("Using storage engine {} for table '{name}'", around.default_engine),
             );
-            Ok("Latchwork".to_owned())
+            Ok(around.default_engine.clone())
         }
     }
 }
@@ -216,12 +212,102 @@ fn keys_of_columns(spec: &mut TableSpec) {
         for (wanted, kind) in [(column.primary, KeyKind::Primary), (column.unique, KeyKind::Unique)] {
             if wanted {
                 let part = KeyPartSpec { column: column.name.clone(), prefix: None, descending: false };
-                keys.push(KeySpec { kind, name: None, parts: vec![part], comment: String::new() });
+                keys.push(key_of_column(kind, part, None));
             }
+        }
+        if let Some(reference) = &column.reference {
+            let part = KeyPartSpec { column: column.name.clone(), prefix: None, descending: false };
+            keys.push(key_of_column(KeyKind::Foreign, part, Some(reference.clone())));
         }
     }
     keys.append(&mut spec.keys);
     spec.keys = keys;
+}
+
+fn key_of_column(kind: KeyKind, part: KeyPartSpec, reference: Option<Reference>) -> KeySpec {
+    KeySpec { kind, name: None, parts: vec![part], comment: String::new(), reference }
+}
+
+/// Takes the FOREIGN KEYs out of the keys. What stays of one is an index, unless another key begins with the
+/// same columns. Returns the table's constraints.
+///
+/// # Errors
+/// 1072, 1239.
+fn foreign_keys(table: &str, database: &str, spec: &mut TableSpec) -> Result<Vec<ForeignKey>, SqlError> {
+    let mut constraints = std::mem::take(&mut spec.foreign_keys);
+    let mut kept: Vec<KeySpec> = Vec::new();
+    for mut key in std::mem::take(&mut spec.keys) {
+        let Some(reference) = key.reference.take() else {
+            kept.push(key);
+            continue;
+        };
+        let columns = named_columns(&key.parts, &spec.columns)?;
+        let parent_columns = if reference.columns.is_empty() { columns.clone() } else { reference.columns };
+        if columns.len() != parent_columns.len() {
+            let name = reference.constraint.as_deref().unwrap_or("foreign key without name");
+            let text = format!(
+                "Incorrect foreign key definition for '{name}': Key reference and table reference don't match"
+            );
+            return Err(error(ErrorKind::WrongForeignKey, text));
+        }
+        let name = match reference.constraint {
+            Some(name) => {
+                names::check_index(&name)?;
+                name
+            }
+            None => foreign_key::generated_name(table, foreign_key::next_number(table, &constraints)),
+        };
+        constraints.push(ForeignKey {
+            name,
+            columns,
+            parent_database: reference.database.unwrap_or_else(|| database.to_owned()),
+            parent_table: reference.table,
+            parent_columns,
+            on_delete: reference.on_delete,
+            on_update: reference.on_update,
+        });
+        key.kind = KeyKind::Foreign;
+        kept.push(key);
+    }
+    let begins_with = |key: &KeySpec, columns: &[KeyPartSpec]| {
+        key.parts.len() >= columns.len()
+            && key.parts.iter().zip(columns).all(|(part, column)| {
+                part.prefix.is_none() && part.column.eq_ignore_ascii_case(&column.column)
+            })
+    };
+    for position in (0..kept.len()).rev() {
+        if kept[position].kind != KeyKind::Foreign {
+            continue;
+        }
+        let parts = kept[position].parts.clone();
+        let serves = |(other, key): (usize, &KeySpec)| {
+            // Of two that are alike the first stays.
+            let comes_first =
+                key.kind != KeyKind::Foreign || other < position || key.parts.len() > parts.len();
+            other != position && comes_first && begins_with(key, &parts)
+        };
+        match kept.iter().enumerate().any(serves) {
+            true => drop(kept.remove(position)),
+            false => kept[position].kind = KeyKind::Plain,
+        }
+    }
+    spec.keys = kept;
+    // As in InnoDB, they are listed by name.
+    constraints.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(constraints)
+}
+
+/// The names of a key's columns, as the table has them.
+fn named_columns(parts: &[KeyPartSpec], columns: &[ColumnSpec]) -> Result<Vec<String>, SqlError> {
+    let name = |part: &KeyPartSpec| {
+        let column = columns.iter().find(|column| column.name.eq_ignore_ascii_case(&part.column));
+        column.map(|column| column.name.clone()).ok_or_else(|| no_key_column(&part.column))
+    };
+    parts.iter().map(name).collect()
+}
+
+fn no_key_column(name: &str) -> SqlError {
+    error(ErrorKind::KeyColumnDoesNotExist, format!("Key column '{name}' doesn't exist in table"))
 }
 
 /// The position of the primary key. Its columns become NOT NULL.
@@ -393,12 +479,7 @@ pub(super) fn key_parts(
         let position = columns
             .iter()
             .position(|column| column.name.eq_ignore_ascii_case(&part.column))
-            .ok_or_else(|| {
-                error(
-                    ErrorKind::KeyColumnDoesNotExist,
-                    format!("Key column '{}' doesn't exist in table", part.column),
-                )
-            })?;
+            .ok_or_else(|| no_key_column(&part.column))?;
         if parts.iter().any(|other| other.column == position) {
             return Err(SqlError::new(
                 ErrorKind::DuplicateColumn,

@@ -1,5 +1,6 @@
 //! CREATE, ALTER and DROP DATABASE.
 
+use super::foreign_keys::{check_drop_with_database, note_definition};
 use crate::accounts::Rights;
 use crate::audit::TableUse;
 use crate::definition::metadata::DatabaseMetadata;
@@ -123,9 +124,11 @@ fn drop_with_tables(session: &mut Session, name: &str) -> Result<u64, DropError>
             Err(error) if error.kind == ErrorKind::UnknownDatabase => return Err(DropError::NoSuchDatabase),
             Err(error) => return Err(DropError::Other(error)),
         };
+        let full_name = (name.to_owned(), table_name.clone());
+        check_drop_with_database(session, &full_name).map_err(DropError::Other)?;
         session.note_table(TableUse::Drop, name, &table_name);
         match database.drop_table(name, &table_name) {
-            Ok(()) | Err(Error::NoSuchTable) => {}
+            Ok(()) | Err(Error::NoSuchTable) => note_definition(session, &full_name),
             Err(error) => return Err(error.into()),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::build::{duplicate_key_name, generated_name, key_parts};
 use super::database::check_writable;
+use super::foreign_keys::{check_indexes, without_indexes};
 use super::table::table_error;
 use crate::accounts::Rights;
 use crate::audit::TableUse;
@@ -39,7 +40,7 @@ pub(crate) fn create_index(
     let (found, _lock) = session.lock_definition(&instance.locks, &database, &table)?;
     session.note_table(TableUse::Alter, &database, &table);
     let kind = if unique { KeyKind::Unique } else { KeyKind::Plain };
-    let key = KeySpec { kind, name: Some(name.clone()), parts, comment };
+    let key = KeySpec { kind, name: Some(name.clone()), parts, comment, reference: None };
     let added = add_index(session, &found, &key, &mut ProgressMeter::new(session, INDEX_STAGES, sink));
     match added {
         Err(error) if error.kind == ErrorKind::DuplicateKeyName && if_not_exists => {
@@ -168,6 +169,8 @@ pub(crate) fn drop_index(
         let actions = vec![super::alter::Action::DropPrimary];
         return super::alter::carry_out(session, &database, &table, actions, sink);
     }
+    let def = found.def();
+    check_indexes(session, &def, &without_indexes(&def, &[&name]), &[&name])?;
     match remove_index(session, &found, &name) {
         Err(error) if error.kind == ErrorKind::CannotDropColumnOrKey && if_exists => {
             session.state.warnings.note(error.kind, error.message);

@@ -9,6 +9,7 @@ mod alter;
 mod build;
 mod copy;
 mod database;
+mod foreign_keys;
 mod index;
 mod select;
 mod table;

@@ -1,6 +1,7 @@
 //! CREATE TABLE ... AS SELECT.
 
 use super::build::build;
+use super::foreign_keys::{Before, check_definition, note_definition};
 use super::table::{surroundings, table_error};
 use crate::audit::TableUse;
 use crate::definition::*;
@@ -82,13 +83,14 @@ pub(super) fn create_from_select(
     let def = build(name, spec, &around, &mut session.state.warnings)?;
     session.note_table(TableUse::Create, database, name);
     session.note_table(TableUse::Write, database, name);
-    let table =
-        session.instance.database.create_table(def).map_err(|error| table_error(error, database, name))?;
+    let parents = check_definition(session, &instance.locks, &def, Before::default())?;
+    let table = instance.database.create_table(def).map_err(|error| table_error(error, database, name))?;
     if let Some(next) = auto_increment.filter(|next| *next > 1) {
         table.raise_auto_increment(next - 1);
     }
     let count = result.rows.len() as u64;
     let filled = result.rows.finish().and_then(|rows| fill(session, &table, &target, &rows));
+    let filled = filled.and_then(|()| parents.check_rows(session, &table));
     if let Err(error) = filled {
         // This statement has created the table, so it drops it again.
         session
@@ -98,6 +100,7 @@ pub(super) fn create_from_select(
             .map_err(|error| table_error(error, database, name))?;
         return Err(error);
     }
+    note_definition(session, &(database.to_owned(), name.to_owned()));
     let warnings = session.state.warnings.count_u16();
     session.done(count, format!("Records: {count}  Duplicates: 0  Warnings: {warnings}"), sink)
 }
@@ -116,6 +119,7 @@ fn column_of(meta: &ColumnMeta) -> ColumnSpec {
         auto_increment: false,
         primary: false,
         unique: false,
+        reference: None,
         extras: ColumnExtras::default(),
     }
 }

@@ -2,6 +2,9 @@
 
 use super::build::{Surroundings, build};
 use super::database::check_writable;
+use super::foreign_keys::{
+    Before, check_definition, check_drop, check_truncate, follow_rename, note_definition,
+};
 use crate::accounts::Rights;
 use crate::audit::TableUse;
 use crate::definition::column_types::collation_named;
@@ -159,9 +162,12 @@ fn already(
     if or_replace {
         let instance = session.instance.clone();
         let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
+        let full_name = (database.to_owned(), name.to_owned());
+        check_drop(session, &full_name)?;
         session.note_table(TableUse::Drop, database, name);
         return match instance.database.drop_table(database, name) {
             Ok(()) | Err(Error::NoSuchTable) => {
+                note_definition(session, &full_name);
                 session.forget_locked_table(table.id());
                 Ok(false)
             }
@@ -185,8 +191,15 @@ fn create(
 ) -> Result<(), SqlError> {
     let (database, name) = (def.database.clone(), def.name.clone());
     session.note_table(TableUse::Create, &database, &name);
-    match session.instance.database.create_table(def) {
+    let instance = session.instance.clone();
+    let _parents = match check_definition(session, &instance.locks, &def, Before::default()) {
+        // That the table exists comes first.
+        Err(error) if instance.database.table(&database, &name).is_err() => return Err(error),
+        parents => parents.ok(),
+    };
+    match instance.database.create_table(def) {
         Ok(table) => {
+            note_definition(session, &(database.clone(), name.clone()));
             if let Some(next) = auto_increment.filter(|next| *next > 1) {
                 table.raise_auto_increment(next - 1);
             }
@@ -217,6 +230,8 @@ fn copy_of(
     let mut def = (*table.def()).clone();
     let mut metadata = TableMetadata::of(&def)?;
     metadata.created = now(session);
+    // As in MariaDB, the copy has none.
+    metadata.foreign_keys.clear();
     let columns = &def.columns;
     def.indexes.sort_by_key(|index| rank(columns, index));
     def.sql_metadata = metadata.encode();
@@ -248,12 +263,20 @@ pub(crate) fn drop_table(
     session.implicit_commit()?;
     let instance = session.instance.clone();
     let mut missing = Vec::new();
+    // The other tables are dropped all the same.
+    let mut refusal = None;
     for (database, name) in tables {
         check_writable(session, &database)?;
+        let full_name = (database.clone(), name.clone());
         match session.lock_definition(&instance.locks, &database, &name) {
             Ok((table, _lock)) => {
+                if let Err(error) = check_drop(session, &full_name) {
+                    refusal.get_or_insert(error);
+                    continue;
+                }
                 session.note_table(TableUse::Drop, &database, &name);
                 instance.database.drop_table(&database, &name)?;
+                note_definition(session, &full_name);
                 session.forget_locked_table(table.id());
             }
             Err(error)
@@ -265,9 +288,13 @@ pub(crate) fn drop_table(
             Err(error) if error.kind == ErrorKind::TableCorrupt => {
                 session.note_table(TableUse::Drop, &database, &name);
                 instance.database.drop_table(&database, &name)?;
+                note_definition(session, &full_name);
             }
             Err(error) => return Err(error),
         }
+    }
+    if let Some(error) = refusal {
+        return Err(error);
     }
     if !missing.is_empty() {
         let error = SqlError::unknown_table(&missing.join(","));
@@ -294,6 +321,7 @@ pub(crate) fn truncate_table(
     let instance = session.instance.clone();
     {
         let (table, _lock) = session.lock_definition(&instance.locks, &database, &name)?;
+        check_truncate(session, &(database.clone(), name.clone()))?;
         session.note_table(TableUse::Write, &database, &name);
         instance.database.truncate(&table).map_err(|error| table_error(error, &database, &name))?;
     }
@@ -331,6 +359,7 @@ pub(crate) fn rename_table(
         for (from, to) in pairs[..position].iter().rev() {
             // A failure here is ignored: the client has to see the first error.
             let _ = engine.rename_table((&to.0, &to.1), (&from.0, &from.1));
+            let _ = follow_rename(session, to, from);
         }
         return Err(error);
     }
@@ -363,5 +392,6 @@ pub(super) fn rename(
         Error::TableExists => table_exists(&to.1),
         Error::NoSuchDatabase => SqlError::unknown_database(&to.0),
         other => table_error(other, &from.0, &from.1),
-    })
+    })?;
+    follow_rename(session, from, to)
 }

@@ -88,20 +88,30 @@ fn keys_without_a_name_are_called_after_their_first_column() {
 }
 
 #[test]
-fn another_engine_is_accepted_with_a_note_and_remembered() {
-    let (def, warnings) = define("(a INT) ENGINE=InnoDB").expect("a table");
-    assert_eq!(warnings.list()[0].kind.code(), 1266);
-    assert_eq!(TableMetadata::of(&def).map(|metadata| metadata.engine), Ok("InnoDB".to_owned()));
-    let (_, warnings) = define("(a INT) ENGINE=Latchwork").expect("a table");
-    assert_eq!(warnings.count(), 0);
+fn a_table_shows_the_engine_that_was_asked_for() {
+    for (option, engine) in [("ENGINE=innodb", "InnoDB"), ("ENGINE=MyISAM", "MyISAM"), ("", "Latchwork")] {
+        let (def, warnings) = define(&format!("(a INT) {option}")).expect("a table");
+        assert_eq!(warnings.count(), 0);
+        assert_eq!(TableMetadata::of(&def).map(|metadata| metadata.engine), Ok(engine.to_owned()));
+    }
 }
 
 #[test]
-fn foreign_keys_become_indexes_with_a_warning() {
-    let (def, warnings) =
-        define("(a INT, FOREIGN KEY fk (a) REFERENCES o (id) ON DELETE CASCADE)").expect("a table");
-    assert_eq!(def.indexes[0].name, "fk");
-    assert_eq!(warnings.list()[0].kind.code(), 1235);
+fn a_foreign_key_makes_an_index_unless_another_key_begins_with_its_columns() {
+    let indexes = |body: &str| -> Vec<String> {
+        let (def, _) = define(body).expect("a table");
+        def.indexes.iter().map(|index| index.name.clone()).collect()
+    };
+    let reference = "FOREIGN KEY fk (a) REFERENCES o (id) ON DELETE CASCADE";
+    assert_eq!(indexes(&format!("(a INT, {reference})")), ["fk"]);
+    assert_eq!(indexes(&format!("(a INT, CONSTRAINT c {reference})")), ["c"]);
+    assert_eq!(indexes("(a INT REFERENCES o (id))"), ["a"]);
+    assert_eq!(indexes(&format!("(a INT, b INT, {reference}, KEY k (a, b))")), ["k"]);
+    assert_eq!(indexes(&format!("(a INT, b INT, {reference}, KEY k (b, a))")), ["fk", "k"]);
+    assert_eq!(indexes(&format!("(a INT PRIMARY KEY, {reference})")), [""; 0]);
+    assert_eq!(indexes(&format!("(a VARCHAR(9), KEY k (a(3)), {reference})")), ["k", "fk"]);
+    let twice = "FOREIGN KEY (a) REFERENCES o (id)";
+    assert_eq!(indexes(&format!("(a INT, {twice}, {twice})")), ["a"]);
 }
 
 #[test]

@@ -215,9 +215,11 @@ impl PlainRows<'_> {
             inserter.many_rows();
         }
         let tables = [target.used()];
+        let family = target.family(session).cloned();
         Some(session.write_tables(
             Writes::Rows,
             &tables,
+            family.as_deref(),
             &|| target.is_current(),
             |session, readers, mut writer| {
                 let mut inserted = Inserted::default();

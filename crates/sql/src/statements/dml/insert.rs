@@ -1,6 +1,7 @@
 //! INSERT and REPLACE with more than literals: expressions, SET, SELECT, ON DUPLICATE KEY UPDATE.
 
 use super::assign::{Assigned, Assigning, Assignments, Outcome, Strictness, is_default, on_update};
+use super::foreign_keys::{Keeper, or_take_back};
 use super::inserter::{Given, Inserter, OnDuplicate, copy_to};
 use super::on_duplicate::{OnDuplicateUpdate, has_rows_of_tables};
 use super::{UniqueKey, write_error};
@@ -87,7 +88,7 @@ pub(super) fn plan_insert(
         return Err(session.access.database_denied(&database));
     }
     let need = target_need(session, insert, &database, &table_name)?;
-    let target = Arc::new(Target::new(session.table_to_use(&database, &table_name)?)?);
+    let target = Arc::new(Target::new(&session.instance, session.table_to_use(&database, &table_name)?)?);
     let on_duplicate_update = match &insert.on {
         None => None,
         Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => {
@@ -261,6 +262,7 @@ impl ChangePlan for InsertPlan {
         let inserted = session.write_tables(
             Writes::Rows,
             &tables,
+            self.target.family(session).cloned().as_deref(),
             &|| self.is_current(),
             |session, readers, writer| self.insert(session, readers, writer, slots),
         )?;
@@ -539,7 +541,12 @@ impl Writing<'_, '_> {
         // The subqueries run while a row's latch is held, so they must not wait for locks.
         let mut runtime = runtime(session, &environment, *readers, None);
         runtime.derived = std::mem::take(derived);
-        let mut engine = RowWriter { readers: *readers, writer };
+        let keeper = inserter.family().map(|family| Keeper {
+            family,
+            reader: readers.current,
+            workspace: runtime.workspace(),
+        });
+        let mut engine = RowWriter { readers: *readers, writer, keeper };
         let mut arena = Bump::new();
         let images = inserter.batch();
         let result: Result<(), SqlError> = (|| {
@@ -578,6 +585,8 @@ struct RowWriter<'s, 'w> {
     /// The current one finds the rows that have a key.
     readers: Readers<'s>,
     writer: &'s mut Writer<'w>,
+    /// Checks FOREIGN KEYs, if there are any.
+    keeper: Option<Keeper<'s>>,
 }
 
 /// A row of INSERT ... ON DUPLICATE KEY UPDATE.
@@ -599,12 +608,21 @@ impl<'a> NewRow<'a> {
         warnings: &mut Warnings,
         inserted: &mut Inserted,
     ) -> Result<(), SqlError> {
-        let RowWriter { readers, writer } = engine;
+        let RowWriter { readers, writer, keeper } = engine;
+        let ignore = assigning.strictness.ignore;
         let table = &*assigning.target.table;
         loop {
+            let before = keeper.map(|_| writer.savepoint());
             let index = match writer.insert(table, self.image) {
                 Ok(()) => {
-                    inserted.affected += 1;
+                    let check = |writer: &mut Writer<'_>| match keeper {
+                        Some(keeper) => keeper.inserted(writer, self.image),
+                        None => Ok(()),
+                    };
+                    match or_take_back(writer, before, ignore, check)? {
+                        Some(error) => warnings.warn(error.kind, error.message),
+                        None => inserted.affected += 1,
+                    }
                     return Ok(());
                 }
                 Err(Error::DuplicateKey { index }) => index,
@@ -615,13 +633,16 @@ impl<'a> NewRow<'a> {
             let mut changed = false;
             for primary_key in key.rows(readers.current, table)? {
                 let mut outcome = Outcome::default();
+                let mut before_change: &[u8] = &[];
+                let before = keeper.map(|_| writer.savepoint());
                 let result = writer.update_or_keep(table, &primary_key, &mut |old, out| {
                     if !key.is_in(table, old) {
                         return RowUpdate::Skip;
                     }
                     found = true;
                     let codec = table.row_codec();
-                    let image = codec.view(context.arena.alloc_slice_copy(old));
+                    before_change = context.arena.alloc_slice_copy(old);
+                    let image = codec.view(before_change);
                     let new = [Part::Image(codec.view(self.image)), Part::Values(self.source)];
                     let others: &'a [Part<'a>] = context.arena.alloc_slice_copy(&new);
                     let row = Assigned { image, others, number: self.number };
@@ -634,6 +655,14 @@ impl<'a> NewRow<'a> {
                     return Err(error);
                 }
                 changed = result.map_err(|error| write_error(error, table, &outcome.written))?;
+                if let Some(keeper) = keeper.filter(|_| changed) {
+                    let check =
+                        |writer: &mut Writer<'_>| keeper.updated(writer, before_change, &outcome.written);
+                    if let Some(error) = or_take_back(writer, before, ignore, check)? {
+                        warnings.warn(error.kind, error.message);
+                        changed = false;
+                    }
+                }
                 if found {
                     break;
                 }

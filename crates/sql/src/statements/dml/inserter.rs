@@ -1,11 +1,13 @@
 //! Prepares rows for a table: converts values to images, generates AUTO_INCREMENT numbers, handles
 //! duplicates.
 
+use super::foreign_keys::{Keeper, or_take_back};
 use super::{UniqueKey, note_issue, write_error};
 use crate::definition::defaults::implicit_default;
 use crate::expr::{CoerceIssue, Coerced, coerce};
 use crate::session::Target;
 use crate::session::bulk::{Bulk, Inserted};
+use crate::session::relations::Family;
 use crate::session::transaction::Writes;
 use crate::status::Counter;
 use crate::{ErrorKind, Session, SqlError};
@@ -57,6 +59,8 @@ pub(crate) struct Inserter {
     on_duplicate: OnDuplicate,
     strict: bool,
     no_zero_generates: bool,
+    /// The tables around it, if FOREIGN KEYs have to be checked.
+    family: Option<Arc<Family>>,
     images: KeyList,
     image: Vec<u8>,
     /// For each row the number that it gives, or 0 if one has to be generated.
@@ -113,6 +117,7 @@ impl Inserter {
         // Messages count the rows of all parameters.
         let rows = session.bulk.as_ref().map_or(0, Bulk::records);
         Inserter {
+            family: target.family(session).cloned(),
             target,
             columns,
             template,
@@ -158,6 +163,10 @@ impl Inserter {
     /// The images of the rows that are not written yet.
     pub(super) fn batch(&self) -> &KeyList {
         &self.images
+    }
+
+    pub(super) fn family(&self) -> Option<&Family> {
+        self.family.as_deref()
     }
 
     pub(super) fn reserve(&mut self, bytes: usize) {
@@ -372,9 +381,11 @@ impl Inserter {
     pub(super) fn finish(self, session: &mut Session) -> Result<Inserted, SqlError> {
         let target = self.target.clone();
         let tables = [target.used()];
+        let family = target.family(session).cloned();
         session.write_tables(
             Writes::Rows,
             &tables,
+            family.as_deref(),
             &|| target.is_current(),
             |session, readers, mut writer| self.write(session, readers.current, &mut writer),
         )
@@ -431,6 +442,9 @@ impl Inserter {
         inserted.records += rows;
         self.number(session, inserted)?;
         match self.on_duplicate {
+            _ if self.family.is_some() => {
+                self.write_checked(session, reader, writer, inserted, &mut skipped)?;
+            }
             OnDuplicate::Fail if rows == 1 => {
                 writer
                     .insert(&target.table, self.images.get(0))
@@ -453,11 +467,54 @@ impl Inserter {
                 inserted.affected += rows - skipped.len() as u64;
                 inserted.duplicates += skipped.len() as u64;
             }
-            OnDuplicate::Replace => self.replace(reader, writer, inserted)?,
+            OnDuplicate::Replace => self.replace(reader, writer, inserted, None)?,
         }
         session.counters.add(Counter::HandlerWrite, inserted.affected - affected_before);
         self.forget_batch();
         Ok(skipped)
+    }
+
+    /// Writes the rows of the batch, and checks FOREIGN KEYs.
+    fn write_checked(
+        &mut self,
+        session: &Session,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
+        inserted: &mut Inserted,
+        skipped: &mut Vec<(u64, SqlError)>,
+    ) -> Result<(), SqlError> {
+        let Some(family) = self.family.clone() else { return Ok(()) };
+        let keeper = Keeper { family: &family, reader, workspace: session.workspace() };
+        let ignore = self.on_duplicate == OnDuplicate::Skip;
+        if self.on_duplicate == OnDuplicate::Replace {
+            return self.replace(reader, writer, inserted, Some(keeper));
+        }
+        let table = &self.target.table;
+        if !ignore && !keeper.refers_to_itself() {
+            writer
+                .insert_many(table, &self.images)
+                .map_err(|(position, error)| write_error(error, table, self.images.get(position)))?;
+            inserted.affected += self.images.len() as u64;
+            return (0..self.images.len()).try_for_each(|row| keeper.inserted(writer, self.images.get(row)));
+        }
+        for row in 0..self.images.len() {
+            session.interrupt.check()?;
+            let image = self.images.get(row);
+            let before = Some(writer.savepoint());
+            let refusal = match writer.insert(table, image) {
+                Ok(()) => or_take_back(writer, before, ignore, |writer| keeper.inserted(writer, image))?,
+                Err(error @ Error::DuplicateKey { .. }) if ignore => Some(write_error(error, table, image)),
+                Err(error) => return Err(write_error(error, table, image)),
+            };
+            match refusal {
+                None => inserted.affected += 1,
+                Some(error) => {
+                    inserted.duplicates += 1;
+                    skipped.push((self.written + row as u64 + 1, error));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// As [`Inserter::write_batch`], but into a table that is being built. False if keys of the rows collide.
@@ -571,15 +628,24 @@ impl Inserter {
         reader: Reader<'_>,
         writer: &mut Writer<'_>,
         inserted: &mut Inserted,
+        keeper: Option<Keeper<'_>>,
     ) -> Result<(), SqlError> {
         let table = &self.target.table;
+        // As in MariaDB, a row that others may refer to is always deleted and inserted again.
+        let may_stay = !keeper.is_some_and(|keeper| keeper.is_referenced());
+        let mut deleted_image = Vec::new();
         let uniques = self.target.def.indexes.iter().rposition(|index| index.unique);
         let last_unique = IndexId(uniques.map_or(0, |position| position as u16 + 1));
         for row in 0..self.images.len() {
             let image = self.images.get(row);
             loop {
                 let index = match writer.insert(table, image) {
-                    Ok(()) => break,
+                    Ok(()) => {
+                        if let Some(keeper) = keeper {
+                            keeper.inserted(writer, image)?;
+                        }
+                        break;
+                    }
                     Err(Error::DuplicateKey { index }) => index,
                     Err(error) => return Err(error.into()),
                 };
@@ -588,7 +654,9 @@ impl Inserter {
                 let mut same = false;
                 for primary_key in key.rows(reader, table)? {
                     let deleted = writer.delete(table, &primary_key, &mut |old| {
-                        same = index == last_unique && old == image;
+                        same = may_stay && index == last_unique && old == image;
+                        deleted_image.clear();
+                        deleted_image.extend_from_slice(old);
                         !same && key.is_in(table, old)
                     })?;
                     if same {
@@ -596,6 +664,9 @@ impl Inserter {
                     }
                     inserted.affected += u64::from(deleted);
                     inserted.duplicates += u64::from(deleted);
+                    if let Some(keeper) = keeper.filter(|_| deleted) {
+                        keeper.deleted(writer, &deleted_image)?;
+                    }
                 }
                 if same {
                     // The row has these values already. MySQL counts that as one row, not as two.

@@ -3,6 +3,7 @@
 mod assign;
 mod duplicate;
 mod fast;
+mod foreign_keys;
 mod insert;
 mod inserter;
 mod load;
@@ -12,6 +13,7 @@ pub(crate) mod tests;
 mod update;
 
 pub(crate) use duplicate::duplicate_entry;
+pub(crate) use foreign_keys::Search;
 
 pub(crate) use load::load_data;
 
@@ -114,8 +116,8 @@ pub(crate) fn plan_change(
     use sqlparser::ast::Statement;
     match statement {
         Statement::Insert(insert) => insert::plan_insert(session, planner, insert),
-        Statement::Update(update) => update::plan_update(planner, update),
-        Statement::Delete(delete) => update::plan_delete(planner, delete),
+        Statement::Update(update) => update::plan_update(session, planner, update),
+        Statement::Delete(delete) => update::plan_delete(session, planner, delete),
         other => {
             let word = other.to_string();
             Err(SqlError::not_supported(word.split(' ').next().unwrap_or_default()))

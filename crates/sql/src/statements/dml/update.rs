@@ -1,6 +1,7 @@
 //! UPDATE and DELETE of one table.
 
 use super::assign::{Assigned, Assigning, Assignments, Literals, Outcome, Strictness, on_update};
+use super::foreign_keys::{Keeper, or_take_back};
 use super::write_error;
 use crate::accounts::Rights;
 use crate::accounts::access::Needs;
@@ -55,6 +56,7 @@ fn only_table<'a>(table: &'a ast::TableWithJoins, statement: &str) -> Result<&'a
 
 /// Plans an UPDATE.
 pub(super) fn plan_update(
+    session: &Session,
     planner: Planner<'_>,
     update: &ast::Update,
 ) -> Result<Box<dyn ChangePlan>, SqlError> {
@@ -83,12 +85,13 @@ pub(super) fn plan_update(
             Some(planner),
         )
     })?;
-    let target = Arc::new(Target::new(read.table.clone())?);
+    let target = Arc::new(Target::new(&session.instance, read.table.clone())?);
     Ok(Box::new(RowsPlan { read, target, assignments: Some(assignments), ignore }))
 }
 
 /// Plans a DELETE.
 pub(super) fn plan_delete(
+    session: &Session,
     planner: Planner<'_>,
     delete: &ast::Delete,
 ) -> Result<Box<dyn ChangePlan>, SqlError> {
@@ -107,7 +110,7 @@ pub(super) fn plan_delete(
         limit: delete.limit.as_ref(),
     };
     let (read, ()) = planner.table_read(&meant, |_, _, _| Ok(()))?;
-    let target = Arc::new(Target::new(read.table.clone())?);
+    let target = Arc::new(Target::new(&session.instance, read.table.clone())?);
     Ok(Box::new(RowsPlan { read, target, assignments: None, ignore: false }))
 }
 
@@ -117,7 +120,7 @@ impl ChangePlan for RowsPlan {
     }
 
     fn is_current(&self) -> bool {
-        self.read.is_current()
+        self.read.is_current() && self.target.is_current()
     }
 
     fn run(
@@ -143,6 +146,7 @@ impl ChangePlan for RowsPlan {
         let done = session.write_tables(
             Writes::Rows,
             &tables,
+            self.target.family(session).cloned().as_deref(),
             &|| self.is_current(),
             |session, readers, writer| {
                 let writer = RefCell::new(writer);
@@ -177,6 +181,11 @@ impl ChangePlan for RowsPlan {
                         let locks = session.lock_of_reads().is_some() && read.has_dependents;
                         let of_rows = if locks { &runtime } else { &unlocked };
                         let mut rows = Rows::new(self, session, slots, of_rows, &mut warnings);
+                        rows.keeper = self.target.family(session).map(|family| Keeper {
+                            family,
+                            reader: readers.current,
+                            workspace: session.workspace(),
+                        });
                         rows.prepares = locks || read.reads_itself;
                         if let Some(assignments) = &self.assignments
                             && assignments.need_defaults()
@@ -255,6 +264,8 @@ struct Rows<'a> {
     slots: Slots<'a>,
     runtime: &'a Runtime<'a>,
     warnings: &'a mut Warnings,
+    /// Checks FOREIGN KEYs, if there are any.
+    keeper: Option<Keeper<'a>>,
     /// All rows are locked and tested before the first is changed.
     prepares: bool,
     defaults: Vec<Option<Value>>,
@@ -288,6 +299,7 @@ impl<'a> Rows<'a> {
             slots,
             runtime,
             warnings,
+            keeper: None,
             prepares: false,
             defaults,
             now,
@@ -385,10 +397,21 @@ impl<'a> Rows<'a> {
     /// Makes the change that [`Rows::prepare`] noted. The row has been locked since.
     fn make_prepared(&mut self, writer: &mut Writer<'_>, key: &[u8], image: &[u8]) -> Result<(), SqlError> {
         let table = &self.plan.read.table;
-        let changed = if self.plan.assignments.is_none() {
-            writer.delete(table, key, &mut |_| true)?
+        let before = self.keeper.map(|_| writer.savepoint());
+        let mut old = Vec::new();
+        let mut note = |image: &[u8]| {
+            old.clear();
+            old.extend_from_slice(image);
+        };
+        let is_delete = self.plan.assignments.is_none();
+        let mut changed = if is_delete {
+            writer.delete(table, key, &mut |image| {
+                note(image);
+                true
+            })?
         } else {
-            let result = writer.update(table, key, &mut |_, out| {
+            let result = writer.update(table, key, &mut |before, out| {
+                note(before);
                 out.extend_from_slice(image);
                 true
             });
@@ -397,6 +420,13 @@ impl<'a> Rows<'a> {
                 result => result.map_err(|error| write_error(error, table, image))?,
             }
         };
+        if let Some(keeper) = self.keeper.filter(|_| changed) {
+            changed = or_take_back(writer, before, self.plan.ignore, |writer| match is_delete {
+                true => keeper.deleted(writer, &old),
+                false => keeper.updated(writer, &old, image),
+            })?
+            .is_none();
+        }
         self.done.changed += u64::from(changed);
         Ok(())
     }
@@ -416,11 +446,25 @@ impl<'a> Rows<'a> {
     fn change(&mut self, writer: &mut Writer<'_>, key: &[u8]) -> Result<(), SqlError> {
         self.arena.reset();
         self.outcome.written.clear();
-        let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, outcome, done, .. } =
-            self;
+        let Rows {
+            plan,
+            slots,
+            runtime,
+            warnings,
+            defaults,
+            now,
+            strictness,
+            arena,
+            outcome,
+            done,
+            keeper,
+            ..
+        } = self;
         let table = &plan.read.table;
         let context =
             Context { slots: *slots, arena, environment: runtime.environment, subqueries: Some(*runtime) };
+        let before = keeper.map(|_| writer.savepoint());
+        let mut old: &[u8] = &[];
         let mut failure = None;
         let mut is_meant = |image: &[u8]| {
             // The image is only valid while the row's latch is held. What is needed longer is copied.
@@ -438,7 +482,14 @@ impl<'a> Rows<'a> {
             }
         };
         let Some(assignments) = &plan.assignments else {
-            let deleted = writer.delete(table, key, &mut |image| is_meant(image).is_some())?;
+            let deleted = writer.delete(table, key, &mut |image| {
+                let meant = is_meant(image);
+                old = meant.map_or(&[], |image| image.image());
+                meant.is_some()
+            })?;
+            if let Some(keeper) = keeper.filter(|_| deleted) {
+                keeper.deleted(writer, old)?;
+            }
             done.matched += u64::from(deleted);
             done.changed += u64::from(deleted);
             return failure.map_or(Ok(()), Err);
@@ -450,6 +501,7 @@ impl<'a> Rows<'a> {
         let result = writer.update_or_keep(table, key, &mut |image, out| {
             let Some(image) = is_meant(image) else { return RowUpdate::Skip };
             matched = true;
+            old = image.image();
             let row = Assigned { image, others: &[], number };
             match assigning.change(&row, &context, warnings, out, outcome) {
                 true => RowUpdate::Change,
@@ -459,13 +511,17 @@ impl<'a> Rows<'a> {
         if let Some(error) = outcome.error.take().or(failure) {
             return Err(error);
         }
-        let changed = match result {
+        let mut changed = match result {
             Err(Error::DuplicateKey { .. }) if plan.ignore => {
                 outcome.written.clear();
                 false
             }
             result => result.map_err(|error| write_error(error, table, &outcome.written))?,
         };
+        if let Some(keeper) = keeper.filter(|_| changed) {
+            let check = |writer: &mut Writer<'_>| keeper.updated(writer, old, &outcome.written);
+            changed = or_take_back(writer, before, plan.ignore, check)?.is_none();
+        }
         done.matched += u64::from(matched);
         done.changed += u64::from(changed);
         Ok(())

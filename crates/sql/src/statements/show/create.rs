@@ -3,6 +3,7 @@
 use super::listing::{Listing, characters};
 use crate::accounts::Rights;
 use crate::definition::column_types::type_text;
+use crate::definition::foreign_key::quoted;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::options;
 use crate::definition::rank;
@@ -14,14 +15,6 @@ use crate::{ResultSink, Session, SqlError};
 use engine::{IndexDef, Table, TableDef};
 use std::fmt::Write;
 use types::{Column, ColumnType, KeyPart, Value};
-
-/// A name in the quotes of names.
-fn quoted(name: &str, mode: LexicalMode) -> String {
-    match mode.quotes_text(b'"') {
-        true => format!("`{}`", name.replace('`', "``")),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
-    }
-}
 
 /// A text in quotes.
 fn quoted_text(text: &str, mode: LexicalMode) -> String {
@@ -154,8 +147,9 @@ pub(super) fn create_statement(table: &Table, mode: LexicalMode) -> Result<Strin
     for position in index_order(&def) {
         lines.push(index_line(&def, &metadata, &def.indexes[position], mode));
     }
-    let mut statement =
-        format!("CREATE TABLE {} (\n{}\n) ENGINE=Latchwork", quoted(&def.name, mode), lines.join(",\n"));
+    lines.extend(metadata.foreign_keys.iter().map(|key| format!("  {}", key.clause(&def.database, mode))));
+    let mut statement = format!("CREATE TABLE {} (\n{}\n)", quoted(&def.name, mode), lines.join(",\n"));
+    let _ = write!(statement, " ENGINE={}", metadata.shown_engine());
     let next = table.next_auto_increment();
     let info = describe(metadata.collation);
     // Writing to a string cannot fail.

@@ -242,7 +242,7 @@ pub(super) fn show_other(
     if words.accept("ENGINES") {
         let headings = ["Engine", "Support", "Comment", "Transactions", "XA", "Savepoints"];
         let mut listing = Listing::new(headings.map(|heading| (heading, characters(160))));
-        listing.rows = infoschema::engine_rows();
+        listing.rows = infoschema::engine_rows(session);
         words.end()?;
         return listing.send(session, sink);
     }

@@ -102,41 +102,53 @@ fn load_into(
     begun: &mut bool,
 ) -> Result<Inserted, SqlError> {
     let tables = [target.used()];
+    let family = target.family(session).cloned();
+    let is_related = family.is_some();
+    let family = family.as_deref();
     let instance = session.instance.clone();
-    session.write_tables(Writes::Rows, &tables, &|| target.is_current(), |session, readers, mut writer| {
-        let rows = Rows::new(session, statement, target.clone())?;
-        let mut format = statement.format.clone();
-        if format.field_end.is_empty() && format.enclosed.is_none() {
-            format.widths = Some(rows.widths(statement.has_line_end)?);
-        }
-        *begun = true;
-        let file: Box<dyn FileParts + '_> = if statement.local {
-            sink.client_file(&statement.file)?.ok_or_else(local_is_off)?
-        } else {
-            Box::new(file::open(session, &statement.file, sink)?)
-        };
-        let mut inserter = Inserter::whole_rows(session, target.clone(), statement.on_duplicate);
-        inserter.many_rows();
-        let told = session.state.warnings.clone();
-        // During the load, the session's list of warnings holds those of one row only.
-        session.state.warnings.clear();
-        session.state.warnings.kept_max = usize::MAX;
-        let mut load = Load {
-            database: &instance.database,
-            target: &target,
-            file: Reading { file, bytes: Vec::new(), at: 0, is_whole: false },
-            cutter: Cutter::new(format),
-            rows,
-            inserter,
-            inserted: Inserted::default(),
-            filling: None,
-            may_fill: session.variables.common.autocommit && !session.state.transaction.open,
-            told,
-        };
-        let loaded = load.run(session, statement, readers, &mut writer);
-        session.state.warnings = load.told;
-        loaded.map(|()| load.inserted)
-    })
+    session.write_tables(
+        Writes::Rows,
+        &tables,
+        family,
+        &|| target.is_current(),
+        |session, readers, mut writer| {
+            let rows = Rows::new(session, statement, target.clone())?;
+            let mut format = statement.format.clone();
+            if format.field_end.is_empty() && format.enclosed.is_none() {
+                format.widths = Some(rows.widths(statement.has_line_end)?);
+            }
+            *begun = true;
+            let file: Box<dyn FileParts + '_> = if statement.local {
+                sink.client_file(&statement.file)?.ok_or_else(local_is_off)?
+            } else {
+                Box::new(file::open(session, &statement.file, sink)?)
+            };
+            let mut inserter = Inserter::whole_rows(session, target.clone(), statement.on_duplicate);
+            inserter.many_rows();
+            let told = session.state.warnings.clone();
+            // During the load, the session's list of warnings holds those of one row only.
+            session.state.warnings.clear();
+            session.state.warnings.kept_max = usize::MAX;
+            let mut load = Load {
+                database: &instance.database,
+                target: &target,
+                file: Reading { file, bytes: Vec::new(), at: 0, is_whole: false },
+                cutter: Cutter::new(format),
+                rows,
+                inserter,
+                inserted: Inserted::default(),
+                filling: None,
+                // What is built at once cannot be checked row by row.
+                may_fill: !is_related
+                    && session.variables.common.autocommit
+                    && !session.state.transaction.open,
+                told,
+            };
+            let loaded = load.run(session, statement, readers, &mut writer);
+            session.state.warnings = load.told;
+            loaded.map(|()| load.inserted)
+        },
+    )
 }
 
 /// A file, with the bytes that have been read.

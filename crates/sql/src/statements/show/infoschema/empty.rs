@@ -55,15 +55,6 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         nothing,
     ),
     (
-        "REFERENTIAL_CONSTRAINTS",
-        "CONSTRAINT_CATALOG varchar(512) NOT NULL, CONSTRAINT_SCHEMA varchar(64) NOT NULL, \
-         CONSTRAINT_NAME varchar(64) NOT NULL, UNIQUE_CONSTRAINT_CATALOG varchar(512) NOT NULL, \
-         UNIQUE_CONSTRAINT_SCHEMA varchar(64) NOT NULL, UNIQUE_CONSTRAINT_NAME varchar(64), \
-         MATCH_OPTION varchar(64) NOT NULL, UPDATE_RULE varchar(64) NOT NULL, DELETE_RULE varchar(64) NOT NULL, \
-         TABLE_NAME varchar(64) NOT NULL, REFERENCED_TABLE_NAME varchar(64)",
-        nothing,
-    ),
-    (
         "CHECK_CONSTRAINTS",
         "CONSTRAINT_CATALOG varchar(512) NOT NULL, CONSTRAINT_SCHEMA varchar(64) NOT NULL, \
          TABLE_NAME varchar(64) NOT NULL, CONSTRAINT_NAME varchar(64) NOT NULL, LEVEL varchar(6) NOT NULL, \

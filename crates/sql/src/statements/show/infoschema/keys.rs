@@ -1,9 +1,12 @@
-//! STATISTICS, KEY_COLUMN_USAGE, TABLE_CONSTRAINTS.
+//! STATISTICS, KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS, TABLE_CONSTRAINTS.
 
 use super::Definition;
+use crate::definition::foreign_key::ForeignKey;
 use crate::definition::metadata::TableMetadata;
+use crate::session::relations::{column_positions, index_over};
 use crate::statements::show::index_rows;
 use crate::{Session, SqlError};
+use base::IndexId;
 use types::Value;
 
 pub(super) static DEFINITIONS: &[Definition] = &[
@@ -25,6 +28,15 @@ pub(super) static DEFINITIONS: &[Definition] = &[
          ORDINAL_POSITION bigint(10) NOT NULL, POSITION_IN_UNIQUE_CONSTRAINT bigint(10), \
          REFERENCED_TABLE_SCHEMA varchar(64), REFERENCED_TABLE_NAME varchar(64), REFERENCED_COLUMN_NAME varchar(64)",
         key_column_usage,
+    ),
+    (
+        "REFERENTIAL_CONSTRAINTS",
+        "CONSTRAINT_CATALOG varchar(512) NOT NULL, CONSTRAINT_SCHEMA varchar(64) NOT NULL, \
+         CONSTRAINT_NAME varchar(64) NOT NULL, UNIQUE_CONSTRAINT_CATALOG varchar(512) NOT NULL, \
+         UNIQUE_CONSTRAINT_SCHEMA varchar(64) NOT NULL, UNIQUE_CONSTRAINT_NAME varchar(64), \
+         MATCH_OPTION varchar(64) NOT NULL, UPDATE_RULE varchar(64) NOT NULL, DELETE_RULE varchar(64) NOT NULL, \
+         TABLE_NAME varchar(64) NOT NULL, REFERENCED_TABLE_NAME varchar(64)",
+        referential_constraints,
     ),
     (
         "TABLE_CONSTRAINTS",
@@ -53,70 +65,125 @@ fn statistics(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     Ok(rows)
 }
 
-/// Calls with the name and the columns of every unique constraint.
+/// A constraint of a table.
+struct Constraint {
+    name: String,
+    columns: Vec<String>,
+    kind: &'static str,
+    /// What a FOREIGN KEY refers to.
+    foreign: Option<ForeignKey>,
+}
+
+/// Calls with every constraint, and the database and name of its table.
 fn each_constraint(
     session: &Session,
-    mut each: impl FnMut(&str, &str, &str, &[&str]),
+    mut each: impl FnMut(&str, &str, &Constraint) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
     session.each_table(|database, table| {
         let def = table.def();
-        let columns = |parts: &[types::KeyPart]| -> Vec<String> {
-            parts.iter().map(|part| def.columns[part.column].name.clone()).collect()
+        let unique = |name: &str, kind, parts: &[types::KeyPart]| Constraint {
+            name: name.to_owned(),
+            columns: parts.iter().map(|part| def.columns[part.column].name.clone()).collect(),
+            kind,
+            foreign: None,
         };
-        let mut constraints = Vec::new();
-        if let Some(primary) = &def.primary {
-            constraints.push(("PRIMARY".to_owned(), columns(primary)));
-        }
-        for index in def.indexes.iter().filter(|index| index.unique) {
-            constraints.push((index.name.clone(), columns(&index.parts)));
-        }
-        for (name, columns) in &constraints {
-            let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-            each(database, &def.name, name, &columns);
-        }
-        Ok(())
+        let primary = def.primary.iter().map(|parts| unique("PRIMARY", "PRIMARY KEY", parts));
+        let indexes = def.indexes.iter().filter(|index| index.unique);
+        let indexes = indexes.map(|index| unique(&index.name, "UNIQUE", &index.parts));
+        let foreign = TableMetadata::of(&def)?.foreign_keys.into_iter().map(|key| Constraint {
+            name: key.name.clone(),
+            columns: key.columns.clone(),
+            kind: "FOREIGN KEY",
+            foreign: Some(key),
+        });
+        primary
+            .chain(indexes)
+            .chain(foreign)
+            .try_for_each(|constraint| each(database, &def.name, &constraint))
     })
 }
 
 fn key_column_usage(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows = Vec::new();
-    each_constraint(session, |database, table, name, columns| {
-        for (position, column) in columns.iter().enumerate() {
-            rows.push(vec![
+    each_constraint(session, |database, table, constraint| {
+        for (position, column) in constraint.columns.iter().enumerate() {
+            let number = Value::Int(position as i64 + 1);
+            let mut row = vec![
                 Value::text("def"),
                 Value::text(database),
-                Value::text(name),
+                Value::text(constraint.name.as_str()),
                 Value::text("def"),
                 Value::text(database),
                 Value::text(table),
-                Value::text(*column),
-                Value::Int(position as i64 + 1),
-                Value::Null,
-                Value::Null,
-                Value::Null,
-                Value::Null,
-            ]);
+                Value::text(column.as_str()),
+                number.clone(),
+            ];
+            match &constraint.foreign {
+                None => row.extend([Value::Null, Value::Null, Value::Null, Value::Null]),
+                Some(key) => row.extend([
+                    number,
+                    Value::text(key.parent_database.as_str()),
+                    Value::text(key.parent_table.as_str()),
+                    Value::text(key.parent_columns[position].as_str()),
+                ]),
+            }
+            rows.push(row);
         }
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+fn referential_constraints(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    let mut rows = Vec::new();
+    each_constraint(session, |database, table, constraint| {
+        let Some(key) = &constraint.foreign else { return Ok(()) };
+        if !session.access.uses_table(database, table) {
+            return Ok(());
+        }
+        let parent = session.table(&key.parent_database, &key.parent_table).ok();
+        let index = parent.and_then(|parent| {
+            let def = parent.def();
+            let columns = column_positions(&def, &key.parent_columns)?;
+            Some(match index_over(&def, &columns)? {
+                IndexId(0) => "PRIMARY".to_owned(),
+                IndexId(number) => def.indexes.get(usize::from(number) - 1)?.name.clone(),
+            })
+        });
+        rows.push(vec![
+            Value::text("def"),
+            Value::text(database),
+            Value::text(key.name.as_str()),
+            Value::text("def"),
+            Value::text(key.parent_database.as_str()),
+            index.map_or(Value::Null, Value::text),
+            Value::text("NONE"),
+            Value::text(key.on_update.name()),
+            Value::text(key.on_delete.name()),
+            Value::text(table),
+            Value::text(key.parent_table.as_str()),
+        ]);
+        Ok(())
     })?;
     Ok(rows)
 }
 
 fn table_constraints(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows = Vec::new();
-    each_constraint(session, |database, table, name, _| {
+    each_constraint(session, |database, table, constraint| {
         // As in MariaDB, who may only read a table does not see what it enforces.
         if !session.access.uses_table(database, table) {
-            return;
+            return Ok(());
         }
-        let kind = if name == "PRIMARY" { "PRIMARY KEY" } else { "UNIQUE" };
         rows.push(vec![
             Value::text("def"),
             Value::text(database),
-            Value::text(name),
+            Value::text(constraint.name.as_str()),
             Value::text(database),
             Value::text(table),
-            Value::text(kind),
+            Value::text(constraint.kind),
         ]);
+        Ok(())
     })?;
     Ok(rows)
 }

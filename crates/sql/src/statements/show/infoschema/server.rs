@@ -55,7 +55,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         "ENGINES",
         "ENGINE varchar(64) NOT NULL, SUPPORT varchar(8) NOT NULL, COMMENT varchar(160) NOT NULL, \
          TRANSACTIONS varchar(3), XA varchar(3), SAVEPOINTS varchar(3)",
-        |_| Ok(engine_rows()),
+        |session| Ok(engine_rows(session)),
     ),
     (
         "CHARACTER_SETS",
@@ -182,7 +182,9 @@ fn thousandths(share: u32) -> Value {
     Value::Decimal(Decimal::new(share.into(), 3))
 }
 
-pub(crate) fn engine_rows() -> Vec<Vec<Value>> {
+pub(crate) fn engine_rows(session: &Session) -> Vec<Vec<Value>> {
+    let default = session.variables.values().text("default_storage_engine");
+    let support = |name: &str| if default == name { "DEFAULT" } else { "YES" };
     let row = |name: &str, support: &str, comment: &str| {
         vec![
             Value::text(name),
@@ -195,11 +197,15 @@ pub(crate) fn engine_rows() -> Vec<Vec<Value>> {
         ]
     };
     vec![
-        row("Latchwork", "DEFAULT", "Clustered B+trees in a segmented page cache; every table is one"),
-        row("MyISAM", "YES", "Accepted in ENGINE=, makes a Latchwork table"),
-        row("Aria", "YES", "Accepted in ENGINE=, makes a Latchwork table"),
-        row("InnoDB", "YES", "Accepted in ENGINE=, makes a Latchwork table"),
-        row("MEMORY", "YES", "Accepted in ENGINE=, makes a Latchwork table (kept on disk)"),
+        row("InnoDB", support("InnoDB"), "A name for tables of the engine Latchwork"),
+        row(
+            "Latchwork",
+            support("Latchwork"),
+            "Clustered B+trees in a segmented page cache; every table is one",
+        ),
+        row("MyISAM", support("MyISAM"), "A name for tables of the engine Latchwork"),
+        row("Aria", support("Aria"), "A name for tables of the engine Latchwork"),
+        row("MEMORY", support("MEMORY"), "A name for tables of the engine Latchwork; they are kept on disk"),
     ]
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn status_of(session: &Session, table: &Table) -> Result<Vec<Value>, 
         None => Value::Null,
     };
     Ok(vec![
-        Value::text("Latchwork"),
+        Value::text(metadata.shown_engine()),
         Value::UInt(10),
         Value::text(row_format),
         Value::UInt(table.row_count()),

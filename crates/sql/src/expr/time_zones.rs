@@ -1,0 +1,120 @@
+//! Time zones: offsets, and names of the system's tz database.
+
+use jiff::Timestamp;
+use jiff::civil;
+use jiff::tz::{AmbiguousOffset, TimeZone};
+use types::DateTime;
+
+const SECOND_MICROS: i64 = 1_000_000;
+/// The moments that TIMESTAMP has, in microseconds since 1970: from 1 second to 2038-01-19 03:14:07.999999.
+/// Others are not converted.
+const MOMENTS: std::ops::Range<i64> = SECOND_MICROS..((1 << 31) * SECOND_MICROS);
+
+/// A time zone that a statement names.
+#[derive(Debug)]
+pub(crate) enum Zone {
+    /// In seconds east of UTC.
+    Offset(i32),
+    Named(TimeZone),
+}
+
+impl Zone {
+    /// The zone of a name or of an offset `+hh:mm`. `None` if there is none.
+    pub(crate) fn of(name: &str) -> Option<Zone> {
+        if name.eq_ignore_ascii_case("SYSTEM") {
+            // The system's zone is UTC for the server.
+            return Some(Zone::Offset(0));
+        }
+        if let Some(seconds) = crate::variables::assign::zone_offset(name) {
+            return Some(Zone::Offset(seconds));
+        }
+        // Names of the database are paths: a name with dots in it is none.
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_+-/".contains(&byte));
+        (is_name && !name.is_empty()).then(|| TimeZone::get(name).ok().map(Zone::Named))?
+    }
+
+    /// The moment that a clock of this zone shows, in microseconds since 1970. Of an hour that occurs twice
+    /// it is the first. In an hour that is left out it is the moment at which that hour would begin. `None`
+    /// if the calendar has no such day.
+    fn moment(&self, shown: DateTime) -> Option<i64> {
+        let local = shown.to_unix_micros();
+        let seconds = match self {
+            Zone::Offset(seconds) => *seconds,
+            Zone::Named(zone) => {
+                let second = local.div_euclid(SECOND_MICROS);
+                let civil = civil_of(second)?;
+                match zone.to_ambiguous_timestamp(civil).offset() {
+                    AmbiguousOffset::Unambiguous { offset } => offset.seconds(),
+                    AmbiguousOffset::Fold { before, .. } => before.seconds(),
+                    AmbiguousOffset::Gap { before, .. } => {
+                        let behind = Timestamp::from_second(second - i64::from(before.seconds())).ok()?;
+                        let change = zone
+                            .preceding(behind.checked_add(jiff::SignedDuration::from_secs(1)).ok()?)
+                            .next()?;
+                        return Some(change.timestamp().as_microsecond());
+                    }
+                }
+            }
+        };
+        Some(local - i64::from(seconds) * SECOND_MICROS)
+    }
+
+    /// What a clock of this zone shows at a moment.
+    fn shown(&self, moment: i64, fsp: u8) -> Option<DateTime> {
+        let seconds = match self {
+            Zone::Offset(seconds) => *seconds,
+            Zone::Named(zone) => zone.to_offset(Timestamp::from_microsecond(moment).ok()?).seconds(),
+        };
+        Some(DateTime::from_unix_micros(moment + i64::from(seconds) * SECOND_MICROS, fsp))
+    }
+}
+
+fn civil_of(second: i64) -> Option<civil::DateTime> {
+    // As if the clock showed UTC.
+    Some(TimeZone::UTC.to_datetime(Timestamp::from_second(second).ok()?))
+}
+
+/// What a clock of zone `to` shows when one of zone `from` shows this. A moment that TIMESTAMP does not have
+/// stays as it is.
+pub(crate) fn convert(shown: DateTime, from: &Zone, to: &Zone) -> Option<DateTime> {
+    let moment = from.moment(shown)?;
+    if !MOMENTS.contains(&moment) {
+        return Some(shown);
+    }
+    to.shown(moment, shown.fsp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As MariaDB converts with its tables of zones filled from the same database.
+    #[test]
+    fn clocks_are_converted_over_changes_to_and_from_summer_time() {
+        let at = |text: &str| types::temporal::read_date_time(text.as_bytes()).map(|reading| reading.value);
+        for (shown, from, to, expected) in [
+            ("2020-01-01 00:00:00", "UTC", "Europe/Berlin", Some("2020-01-01 01:00:00")),
+            ("2020-07-01 00:00:00", "UTC", "europe/berlin", Some("2020-07-01 02:00:00")),
+            // 2:00 to 3:00 is left out.
+            ("2020-03-29 01:59:59", "Europe/Berlin", "UTC", Some("2020-03-29 00:59:59")),
+            ("2020-03-29 02:00:00", "Europe/Berlin", "UTC", Some("2020-03-29 01:00:00")),
+            ("2020-03-29 02:30:00", "Europe/Berlin", "UTC", Some("2020-03-29 01:00:00")),
+            ("2020-03-29 03:00:00", "Europe/Berlin", "UTC", Some("2020-03-29 01:00:00")),
+            // 2:00 to 3:00 occurs twice.
+            ("2020-10-25 02:30:00", "Europe/Berlin", "UTC", Some("2020-10-25 00:30:00")),
+            ("2020-10-25 01:30:00", "UTC", "Europe/Berlin", Some("2020-10-25 02:30:00")),
+            // Not a moment of TIMESTAMP.
+            ("1970-01-01 00:00:00", "UTC", "Europe/Berlin", Some("1970-01-01 00:00:00")),
+            ("2038-01-19 03:14:07", "UTC", "Europe/Berlin", Some("2038-01-19 04:14:07")),
+            ("2038-01-19 03:14:08", "UTC", "Europe/Berlin", Some("2038-01-19 03:14:08")),
+            ("2020-01-01 00:00:00", "Asia/Kolkata", "Australia/Lord_Howe", Some("2020-01-01 05:30:00")),
+            ("2020-01-01 00:00:00", "UTC", "../etc/passwd", None),
+            ("2020-01-01 00:00:00", "UTC", "", None),
+        ] {
+            let zones = Zone::of(from).zip(Zone::of(to));
+            let shown = at(shown).expect("a moment");
+            let converted = zones.and_then(|(from, to)| convert(shown, &from, &to));
+            assert_eq!(converted, expected.and_then(at), "{shown} {from} {to}");
+        }
+    }
+}
