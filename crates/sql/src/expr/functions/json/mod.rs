@@ -9,8 +9,6 @@ mod read;
 mod scanner;
 mod writing;
 
-pub(in crate::expr) use common::push_as_json;
-
 use super::MANY;
 use super::typing::Typing;
 use crate::SqlError;

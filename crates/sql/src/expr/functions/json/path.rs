@@ -77,9 +77,9 @@ impl Path {
 
     /// True if it may lead to several values.
     pub(super) fn has_wildcard(&self) -> bool {
-        self.steps.iter().any(|step| {
-            step.anywhere || matches!(step.pick, Pick::AnyKey | Pick::AnyItem | Pick::Range(..))
-        })
+        self.steps
+            .iter()
+            .any(|step| step.anywhere || matches!(step.pick, Pick::AnyKey | Pick::AnyItem | Pick::Range(..)))
     }
 }
 
@@ -460,7 +460,9 @@ impl<'t, 'p> Search<'t, 'p> {
                     level.index += 1;
                     match step.pick {
                         // As in MariaDB, both ends are counted from where one is.
-                        Pick::Range(first, last) => (first..=last).contains(&(level.index - 1 - level.length)),
+                        Pick::Range(first, last) => {
+                            (first..=last).contains(&(level.index - 1 - level.length))
+                        }
                         _ => step.takes_item(level.index - 1, level.length),
                     }
                 }

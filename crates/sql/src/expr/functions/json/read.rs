@@ -219,7 +219,8 @@ pub(super) fn keys<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         let mut out = vec![b'['];
         while let Event::Key(key) = scanner.next()? {
             scanner.whole()?;
-            if !seen.insert(key) {
+            // As in MariaDB, a key with an escape is never found again.
+            if !key.contains(&b'\\') && !seen.insert(key) {
                 continue;
             }
             out.extend_from_slice(if out.len() > 1 { b", \"" } else { b"\"" });
