@@ -1,5 +1,5 @@
-//! Functions of JSON texts. As in MariaDB, JSON is a text: a part that is taken out of one keeps its spelling.
-//! Texts are read event by event, and values in them are parts of the text.
+//! Functions of JSON texts. As in MariaDB, JSON is a text: a part that is taken out of one keeps its
+//! spelling. Texts are read event by event, and values in them are parts of the text.
 
 mod change;
 mod combine;
