@@ -322,7 +322,7 @@ SELECT json_unquote('123x');
 SELECT json_unquote(json_extract('{"a":"x\\"y"}','$.a'));
 SELECT json_quote('abc');
 SELECT json_quote('a"b\\c/d\n\t\r\b\0\Z');
-SELECT json_quote('é😀');
+SELECT json_quote('é');
 SELECT json_quote(5);
 SELECT json_quote(5.5);
 SELECT json_quote(null);
