@@ -9,6 +9,9 @@ mod read;
 mod scanner;
 mod writing;
 
+pub(in crate::expr) use common::push_as_json;
+pub(in crate::expr) use writing::push_string;
+
 use super::MANY;
 use super::typing::Typing;
 use crate::SqlError;

@@ -94,7 +94,7 @@ pub(super) fn push_escaped(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Puts a text as a JSON string.
-pub(super) fn push_string(text: &[u8], out: &mut Vec<u8>) {
+pub(in crate::expr) fn push_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     push_escaped(text, out);
     out.push(b'"');
