@@ -892,3 +892,4 @@ SELECT JSON_ARRAY(i, t, d, n, b, dt) FROM docs;
 INSERT INTO docs (doc) VALUES (JSON_EXTRACT('x', '$'));
 UPDATE docs SET doc = JSON_SET(doc, '$.new', i) WHERE g = 1;
 SELECT doc FROM docs WHERE g = 1;
+SELECT JSON_EXTRACT('{"a":"x"}', '$.a') = 'x', 'x' = JSON_EXTRACT('{"a":"x"}', '$.a'), JSON_EXTRACT('{"a":"5"}', '$.a') = 5;

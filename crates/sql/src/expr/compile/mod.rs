@@ -6,7 +6,7 @@ mod unify;
 
 pub(super) use unify::{unify, unify_with_times};
 
-use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing};
+use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing, json};
 use super::node::{self, Call, Conversion, Node, RowTest, SubqueryNode};
 use super::result_type::{Class, Derivation, Meaning, Typed};
 use super::{Arithmetic, Comparison, Expr, Function, Quantifier, Subquery, SubqueryTest};
@@ -166,7 +166,12 @@ impl Compiler {
     }
 
     fn comparison(&mut self, op: Comparison, left: &Expr, right: &Expr) -> Result<Compiled, SqlError> {
-        let (mut left, mut right) = (self.expr(left)?, self.expr(right)?);
+        let (mut left, mut right) = match (is_extract(left), is_extract(right)) {
+            // As in MariaDB, a JSON string compares with other values by its characters.
+            (true, false) => (self.expr(&unquoted(left))?, self.expr(right)?),
+            (false, true) => (self.expr(left)?, self.expr(&unquoted(right))?),
+            (true, true) | (false, false) => (self.expr(left)?, self.expr(right)?),
+        };
         if right.1.class.is_numeric() {
             constants::want_number(&mut left);
         }
@@ -513,6 +518,15 @@ impl Compiler {
 fn column_type(column_type: &ColumnType, nullable: bool) -> Typed {
     let typed = Typed::new(column_type.clone(), nullable);
     if typed.class.is_text() { typed.with_derivation(Derivation::Implicit) } else { typed }
+}
+
+fn is_extract(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call { function, .. } if **function == json::JSON_EXTRACT)
+}
+
+/// JSON_UNQUOTE of an expression.
+fn unquoted(expr: &Expr) -> Expr {
+    Expr::Call { function: &json::JSON_UNQUOTE, arguments: vec![expr.clone()] }
 }
 
 fn comparison_name(op: Comparison) -> &'static str {
