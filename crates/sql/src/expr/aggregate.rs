@@ -1,7 +1,8 @@
 //! Aggregate functions.
 
 use super::evaluate::{self, Number};
-use super::result_type::{Class, Typed};
+use super::functions::json::{push_as_json, push_string};
+use super::result_type::{Class, Meaning, Typed};
 use super::{Compiled, Context, Expr, Function, ResultType, Row};
 use crate::spill::{Sorter, append_row};
 use crate::{ErrorKind, SqlError};
@@ -20,6 +21,10 @@ pub(crate) enum AggregateKind {
     Minimum,
     Maximum,
     GroupConcat,
+    /// JSON_ARRAYAGG: as GROUP_CONCAT, of values as JSON.
+    JsonArray,
+    /// JSON_OBJECTAGG(key, value).
+    JsonObject,
     BitAnd,
     BitOr,
     BitXor,
@@ -177,6 +182,8 @@ impl CompiledAggregate {
         let wanted = match aggregate.kind {
             AggregateKind::CountRows => 0..=0,
             AggregateKind::GroupConcat => 1..=usize::MAX,
+            AggregateKind::JsonArray => 1..=1,
+            AggregateKind::JsonObject => 2..=2,
             AggregateKind::Count if aggregate.distinct => 1..=usize::MAX,
             AggregateKind::Count
             | AggregateKind::Sum
@@ -207,7 +214,11 @@ impl CompiledAggregate {
             kind: aggregate.kind,
             distinct: aggregate.distinct,
             order: order.collect::<Result<Vec<_>, SqlError>>()?,
-            separator: aggregate.separator.as_ref().map_or(b",".to_vec(), |text| text.as_bytes().to_vec()),
+            separator: match &aggregate.separator {
+                Some(text) => text.as_bytes().to_vec(),
+                None if aggregate.kind == AggregateKind::JsonObject => b", ".to_vec(),
+                None => b",".to_vec(),
+            },
             collation: types.first().map_or(connection, |typed| match typed.class.is_text() {
                 true => typed.collation(),
                 false => connection,
@@ -230,7 +241,11 @@ impl CompiledAggregate {
 
     /// True if a group keeps more with each row.
     pub(crate) fn keeps_rows(&self) -> bool {
-        self.kind == AggregateKind::GroupConcat
+        self.kind == AggregateKind::GroupConcat || self.is_json()
+    }
+
+    fn is_json(&self) -> bool {
+        matches!(self.kind, AggregateKind::JsonArray | AggregateKind::JsonObject)
     }
 
     /// True if the result depends on the order of the values, because doubles are rounded at each step.
@@ -248,10 +263,14 @@ impl CompiledAggregate {
             AggregateKind::BitAnd => State::BitAnd(u64::MAX),
             AggregateKind::BitOr => State::BitOr(0),
             AggregateKind::BitXor => State::BitXor(0),
-            AggregateKind::GroupConcat if self.order.is_empty() => {
+            AggregateKind::GroupConcat | AggregateKind::JsonArray | AggregateKind::JsonObject
+                if self.order.is_empty() =>
+            {
                 State::Joined { text: Vec::new(), rows: 0, cut: None }
             }
-            AggregateKind::GroupConcat => State::Texts { texts: Vec::new(), bytes: 0 },
+            AggregateKind::GroupConcat | AggregateKind::JsonArray | AggregateKind::JsonObject => {
+                State::Texts { texts: Vec::new(), bytes: 0 }
+            }
             AggregateKind::StandardDeviation
             | AggregateKind::SampleStandardDeviation
             | AggregateKind::Variance
@@ -280,17 +299,35 @@ impl CompiledAggregate {
                 argument.exact(row, context)?
             }
             [argument] => argument.evaluate(row, context)?,
+            [key, value] if self.kind == AggregateKind::JsonObject => {
+                let key = key.evaluate(row, context)?;
+                let Some(key) = evaluate::to_text(&key, context) else { return Ok(()) };
+                let value = value.evaluate(row, context)?;
+                let mut member = Vec::new();
+                push_string(key, &mut member);
+                member.push(b':');
+                push_as_json(&value, self.arguments[1].typed().meaning, context, &mut member);
+                ValueRef::Text(context.arena.alloc_slice_copy(&member))
+            }
             arguments => match joined(arguments, row, context)? {
                 Some(joined) => joined,
                 None => return Ok(()),
             },
         };
-        if value.is_null() {
+        if value.is_null() && !self.is_json() {
             return Ok(());
         }
         if self.distinct && !self.is_new(&value, row, context, group, room)? {
             return Ok(());
         }
+        let value = match self.kind == AggregateKind::JsonArray {
+            true => {
+                let mut item = Vec::new();
+                push_as_json(&value, self.arguments[0].typed().meaning, context, &mut item);
+                ValueRef::Text(context.arena.alloc_slice_copy(&item))
+            }
+            false => value,
+        };
         if let State::Texts { texts, bytes } = &mut group.state {
             let Some(text) = evaluate::to_text(&value, context) else { return Ok(()) };
             let mut order = Vec::with_capacity(self.order.len());
@@ -354,7 +391,8 @@ impl CompiledAggregate {
                     text.extend_from_slice(more);
                     *rows += 1;
                     let max = context.environment.group_concat_bytes();
-                    if text.len() > max {
+                    // As in MariaDB, an object is never cut.
+                    if text.len() > max && self.kind != AggregateKind::JsonObject {
                         self.truncate(text, max);
                         *cut = Some(*rows);
                     }
@@ -393,7 +431,7 @@ impl CompiledAggregate {
         }
         // What GROUP_CONCAT keeps is bounded, and it depends on the order of the rows.
         if let Some(beyond) = &mut room.beyond
-            && self.kind != AggregateKind::GroupConcat
+            && !self.keeps_rows()
         {
             if !group.seen.contains(&key[start..]) {
                 let mut row = room.row.to_be_bytes().to_vec();
@@ -502,9 +540,23 @@ impl CompiledAggregate {
     /// The result of GROUP_CONCAT. `cut` is the number of the row that did not fit.
     fn concatenated(&self, text: Vec<u8>, cut: Option<u64>, context: &Context<'_>) -> Value {
         if let Some(row) = cut {
-            let message = format!("Row {row} was cut by GROUP_CONCAT()");
+            let message = format!("Row {row} was cut by {}()", self.kind.name().to_uppercase());
             context.environment.warn(ErrorKind::CutByGroupConcat, message);
         }
+        let text = if self.kind == AggregateKind::JsonArray {
+            // As in MariaDB, a text that was cut ends with a quote.
+            let is_plain = self.arguments.iter().all(|argument| {
+                argument.typed().meaning == Meaning::Plain && !argument.typed().class.is_numeric()
+            });
+            match (text.split_last(), cut) {
+                (Some((_, kept)), Some(_)) if is_plain => [b"[", kept, b"\"]"].concat(),
+                _ => [b"[", &text[..], b"]"].concat(),
+            }
+        } else if self.kind == AggregateKind::JsonObject {
+            [b"{", &text[..], b"}"].concat()
+        } else {
+            text
+        };
         match self.typed.class {
             Class::Binary => Value::Binary(text),
             _ => Value::Text(text),
@@ -595,12 +647,14 @@ fn result_type(kind: AggregateKind, arguments: &[&Typed], connection: Collation)
             typed
         }
         K::BitAnd | K::BitOr | K::BitXor => Typed::int(8, true, false),
-        K::GroupConcat => {
+        K::GroupConcat | K::JsonArray | K::JsonObject => {
             let collation = match arguments.iter().find(|typed| typed.class.is_text()) {
                 Some(typed) => typed.collation(),
                 None => connection,
             };
-            Typed::text(GROUP_CONCAT_BYTES as u32, collation, true)
+            let typed = Typed::text(GROUP_CONCAT_BYTES as u32, collation, true);
+            let is_json = kind != K::GroupConcat;
+            Typed { meaning: if is_json { Meaning::Json } else { Meaning::Plain }, ..typed }
         }
         K::StandardDeviation | K::SampleStandardDeviation | K::Variance | K::SampleVariance if is_double => {
             Typed::double(true)

@@ -16,6 +16,12 @@ fn is_truth(argument: &ast::FunctionArg) -> bool {
     matches!(value.value, ast::Value::Boolean(_))
 }
 
+/// Makes the test of it that it already is.
+fn make_test(bound: &mut Expr) {
+    let operand = Box::new(std::mem::replace(bound, Expr::Constant(Value::Null)));
+    *bound = Expr::IsTruth { operand, truth: true, negated: false };
+}
+
 impl Binder<'_> {
     /// Functions, casts and everything else that looks like a call.
     pub(super) fn function_like(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
@@ -117,10 +123,7 @@ impl Binder<'_> {
         if json::CATEGORY.functions.contains(&found) {
             // TRUE and FALSE are 1 and 0 elsewhere. Here they are the results of tests.
             let given = arguments.iter_mut().zip(&list.args);
-            for (bound, _) in given.filter(|(_, given)| is_truth(given)) {
-                let operand = Box::new(std::mem::replace(bound, Expr::Constant(Value::Null)));
-                *bound = Expr::IsTruth { operand, truth: true, negated: false };
-            }
+            given.filter(|(_, given)| is_truth(given)).for_each(|(bound, _)| make_test(bound));
         }
         if !found.arity.contains(&arguments.len()) {
             return Err(SqlError::wrong_parameter_count(&name));
@@ -180,9 +183,9 @@ impl Binder<'_> {
         self.alias_use = alias_use;
         let aggregate = bound?;
         self.refuse_results(&aggregate)?;
-        let single =
-            kind != AggregateKind::GroupConcat && !(kind == AggregateKind::Count && aggregate.distinct);
-        if aggregate.arguments.is_empty() || (single && aggregate.arguments.len() != 1) {
+        let takes_more = matches!(kind, AggregateKind::GroupConcat | AggregateKind::JsonObject)
+            || (kind == AggregateKind::Count && aggregate.distinct);
+        if aggregate.arguments.is_empty() || (!takes_more && aggregate.arguments.len() != 1) {
             return Err(SqlError::wrong_parameter_count(name));
         }
         self.aggregate(aggregate, name.to_string())
@@ -226,6 +229,10 @@ impl Binder<'_> {
             separator: None,
             order: vec![],
         };
+        if matches!(kind, AggregateKind::JsonArray | AggregateKind::JsonObject) {
+            let given = aggregate.arguments.iter_mut().zip(&list.args);
+            given.filter(|(_, given)| is_truth(given)).for_each(|(bound, _)| make_test(bound));
+        }
         for clause in &list.clauses {
             match clause {
                 ast::FunctionArgumentClause::Separator(text) => {

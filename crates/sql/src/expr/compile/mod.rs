@@ -166,7 +166,12 @@ impl Compiler {
     }
 
     fn comparison(&mut self, op: Comparison, left: &Expr, right: &Expr) -> Result<Compiled, SqlError> {
-        let (mut left, mut right) = (self.compared(left, right)?, self.compared(right, left)?);
+        let (mut left, mut right) = match (is_extract(left), is_extract(right)) {
+            // As in MariaDB, a JSON string compares with other values by its characters.
+            (true, false) => (self.expr(&unquoted(left))?, self.expr(right)?),
+            (false, true) => (self.expr(left)?, self.expr(&unquoted(right))?),
+            (true, true) | (false, false) => (self.expr(left)?, self.expr(right)?),
+        };
         if right.1.class.is_numeric() {
             constants::want_number(&mut left);
         }
@@ -180,17 +185,6 @@ impl Compiler {
         let nullable = op != Comparison::NullSafeEqual && (left.1.nullable() || right.1.nullable());
         let node = Node::Compare { op, collation, sides: Box::new((left.0, right.0)) };
         Ok((node, Typed::boolean(nullable)))
-    }
-
-    /// One side of a comparison. As in MariaDB, what JSON_EXTRACT gives is compared without its quotes,
-    /// unless the other side is a part of a document, too.
-    fn compared(&mut self, side: &Expr, other: &Expr) -> Result<Compiled, SqlError> {
-        let is_part =
-            |side: &Expr| matches!(side, Expr::Call { function, .. } if **function == json::JSON_EXTRACT);
-        if !is_part(side) || is_part(other) {
-            return self.expr(side);
-        }
-        self.call(&json::JSON_UNQUOTE, std::slice::from_ref(side))
     }
 
     /// `operands` are the tested value, the lowest and the highest value.
@@ -524,6 +518,15 @@ impl Compiler {
 fn column_type(column_type: &ColumnType, nullable: bool) -> Typed {
     let typed = Typed::new(column_type.clone(), nullable);
     if typed.class.is_text() { typed.with_derivation(Derivation::Implicit) } else { typed }
+}
+
+fn is_extract(expr: &Expr) -> bool {
+    matches!(expr, Expr::Call { function, .. } if **function == json::JSON_EXTRACT)
+}
+
+/// JSON_UNQUOTE of an expression.
+fn unquoted(expr: &Expr) -> Expr {
+    Expr::Call { function: &json::JSON_UNQUOTE, arguments: vec![expr.clone()] }
 }
 
 fn comparison_name(op: Comparison) -> &'static str {

@@ -49,6 +49,21 @@ functions! {
         help: "Joins the texts of a group with commas. GROUP_CONCAT(DISTINCT text ORDER BY value SEPARATOR 'between') \
                leaves out equal texts, orders them, and sets what stands between them.",
     }
+    JSON_ARRAYAGG {
+        name: "json_arrayagg",
+        arguments: "value",
+        arity: 1..=1,
+        aggregate: JsonArray,
+        help: "Makes a JSON array of the values of a group, NULL as null. JSON_ARRAYAGG(DISTINCT value ORDER BY value) \
+               leaves out equal values and orders them.",
+    }
+    JSON_OBJECTAGG {
+        name: "json_objectagg",
+        arguments: "key, value",
+        arity: 2..=2,
+        aggregate: JsonObject,
+        help: "Makes a JSON object of the keys and values of a group. A key that is NULL is left out.",
+    }
     BIT_AND {
         name: "bit_and",
         arguments: "number",

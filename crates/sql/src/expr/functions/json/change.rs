@@ -113,7 +113,7 @@ fn parent<'t>(text: &'t [u8], path: &Path) -> Scanned<Option<(Scanner<'t>, Kind)
     let mut scanner = search.scanner;
     Ok(match scanner.next()? {
         Event::Scalar(kind, _) | Event::Start(kind) => Some((scanner, kind)),
-        _ => None,
+        Event::Key(_) | Event::Item | Event::End | Event::Done => None,
     })
 }
 
@@ -173,7 +173,7 @@ fn set_one(text: &[u8], path: &Path, value: &[u8], mode: Mode) -> Changed {
             let at = scanner.at() - 1;
             Ok(mode.inserts.then(|| splice(text, at, at, &[separator, wanted, b"\": ", value])))
         }
-        _ => Ok(None),
+        (Pick::Index(_) | Pick::Key(_) | Pick::AnyKey | Pick::AnyItem | Pick::Range(..), _) => Ok(None),
     }
 }
 
@@ -195,7 +195,7 @@ fn append_one(text: &[u8], path: &Path, value: &[u8]) -> Changed {
             return Ok(Some(splice(text, at, at, &[separator, value])));
         }
         Event::Scalar(kind, _) | Event::Start(kind) => kind,
-        _ => return Ok(None),
+        Event::Key(_) | Event::Item | Event::End | Event::Done => return Ok(None),
     };
     wrap(text, &mut scanner, kind, value).map(Some)
 }
@@ -227,7 +227,9 @@ fn remove_one(text: &[u8], path: &Path) -> Changed {
         (Pick::Index(index), Kind::Array) if *index < 0 => count(&scanner)? + index,
         (Pick::Index(index), Kind::Array) => *index,
         (Pick::Key(_), Kind::Object) => -1,
-        _ => return Ok(None),
+        (Pick::Index(_) | Pick::Key(_) | Pick::AnyKey | Pick::AnyItem | Pick::Range(..), _) => {
+            return Ok(None);
+        }
     };
     let mut index = 0;
     loop {
@@ -236,7 +238,9 @@ fn remove_one(text: &[u8], path: &Path) -> Changed {
         let fits = match (scanner.next()?, &last.pick) {
             (Event::Key(key), Pick::Key(wanted)) => same_key(key, wanted),
             (Event::Item, _) => index == wanted,
-            _ => return Ok(None),
+            (Event::Key(_) | Event::Scalar(..) | Event::Start(_) | Event::End | Event::Done, _) => {
+                return Ok(None);
+            }
         };
         scanner.whole()?;
         if !fits {

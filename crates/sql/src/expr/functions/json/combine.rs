@@ -37,7 +37,8 @@ pub(super) fn contains<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
                 Scanner::new(candidate).whole().map(Some)
             }
             // As in MariaDB, the rest is not looked at.
-            _ => Ok(None),
+            Event::Scalar(..) | Event::Start(_) => Ok(None),
+            Event::Key(_) | Event::Item | Event::End | Event::Done => Ok(None),
         }
     };
     let Some(candidate) = or_null!(checked(a, 1, candidate())) else { return int(0) };
@@ -77,7 +78,9 @@ fn holds(value: Value<'_>, candidate: Value<'_>, patience: &mut Patience<'_>) ->
             Ok(false)
         }
         (Kind::Number, Kind::Number) => Ok(number(value.text) == number(candidate.text)),
-        (own, other) => Ok(own == other && value.text == candidate.text),
+        (Kind::Null | Kind::True | Kind::False | Kind::Number | Kind::String | Kind::Object, _) => {
+            Ok(value.kind == candidate.kind && value.text == candidate.text)
+        }
     }
 }
 
@@ -108,7 +111,9 @@ pub(super) fn overlaps<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         }
         (Kind::Array, _) => value.children().any(|(_, item)| normal(&item) == normal(&other)),
         (_, Kind::Array) => other.children().any(|(_, item)| normal(&item) == normal(&value)),
-        _ => normal(&value) == normal(&other),
+        (Kind::Null | Kind::True | Kind::False | Kind::Number | Kind::String | Kind::Object, _) => {
+            normal(&value) == normal(&other)
+        }
     };
     int(i64::from(overlap))
 }
@@ -167,9 +172,9 @@ fn merge(a: &Arguments<'_, '_>, value: Value<'_>, more: Value<'_>, out: &mut Vec
     if value.kind != Kind::Object || more.kind != Kind::Object {
         out.push(b'[');
         for (place, part) in [value, more].into_iter().enumerate() {
-            let items = match part.kind {
-                Kind::Array => part.text[1..part.text.len() - 1].trim_ascii(),
-                _ => part.text,
+            let items = match part.kind == Kind::Array {
+                true => part.text[1..part.text.len() - 1].trim_ascii(),
+                false => part.text,
             };
             if place > 0 && out.len() > 1 && out.last() != Some(&b'[') && !items.is_empty() {
                 out.extend_from_slice(b", ");
@@ -306,7 +311,7 @@ fn push_normal(value: Value<'_>, out: &mut Vec<u8>) {
             }
             out.push(b'}');
         }
-        _ => out.extend_from_slice(value.text),
+        Kind::Null | Kind::True | Kind::False | Kind::String => out.extend_from_slice(value.text),
     }
 }
 

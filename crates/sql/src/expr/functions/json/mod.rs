@@ -9,6 +9,9 @@ mod read;
 mod scanner;
 mod writing;
 
+pub(in crate::expr) use common::push_as_json;
+pub(in crate::expr) use writing::push_string;
+
 use super::MANY;
 use super::typing::Typing;
 use crate::SqlError;
@@ -96,7 +99,7 @@ functions! {
     }
     JSON_OBJECT {
         name: "json_object",
-        arguments: "[key, value, ...]",
+        arguments: "[key, value], ...",
         arity: 0..=MANY,
         typing: |t| match t.types.len() % 2 {
             0 => Ok(json(t, values_chars(t))),
@@ -108,7 +111,7 @@ functions! {
     }
     JSON_ARRAY {
         name: "json_array",
-        arguments: "[value, ...]",
+        arguments: "[value], ...",
         arity: 0..=MANY,
         typing: |t| Ok(json(t, values_chars(t))),
         evaluate: read::array,
@@ -177,7 +180,7 @@ functions! {
     }
     JSON_SEARCH {
         name: "json_search",
-        arguments: "text, one_or_all, pattern[, escape, path, ...]",
+        arguments: "text, one_or_all, pattern[, escape][, path], ...",
         arity: 3..=MANY,
         collation: First,
         typing: |t| Ok(json(t, t.chars(0).saturating_mul(t.chars(0)))),

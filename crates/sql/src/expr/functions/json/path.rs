@@ -410,10 +410,7 @@ fn count_from(mut scanner: Scanner<'_>) -> Scanned<i64> {
     let depth = scanner.depth();
     let mut items = 0;
     while scanner.depth() >= depth {
-        match scanner.next()? {
-            Event::Item if scanner.depth() == depth => items += 1,
-            _ => {}
-        }
+        items += i64::from(scanner.next()? == Event::Item && scanner.depth() == depth);
     }
     Ok(items)
 }
@@ -454,7 +451,8 @@ impl<'t, 'p> Search<'t, 'p> {
             let fits = match self.scanner.next()? {
                 Event::Key(key) => match &step.pick {
                     Pick::Key(wanted) => same_key(key, wanted),
-                    pick => *pick == Pick::AnyKey,
+                    Pick::AnyKey => true,
+                    Pick::Index(_) | Pick::AnyItem | Pick::Range(..) => false,
                 },
                 Event::Item => {
                     level.index += 1;
@@ -463,10 +461,12 @@ impl<'t, 'p> Search<'t, 'p> {
                         Pick::Range(first, last) => {
                             (first..=last).contains(&(level.index - 1 - level.length))
                         }
-                        _ => step.takes_item(level.index - 1, level.length),
+                        Pick::Key(_) | Pick::AnyKey | Pick::Index(_) | Pick::AnyItem => {
+                            step.takes_item(level.index - 1, level.length)
+                        }
                     }
                 }
-                _ => {
+                Event::Scalar(..) | Event::Start(_) | Event::End | Event::Done => {
                     self.levels.pop();
                     continue;
                 }
@@ -490,7 +490,7 @@ impl<'t, 'p> Search<'t, 'p> {
         let before = self.scanner;
         let kind = match self.scanner.next()? {
             Event::Scalar(kind, _) | Event::Start(kind) => kind,
-            _ => return Ok(false),
+            Event::Key(_) | Event::Item | Event::End | Event::Done => return Ok(false),
         };
         if kind != Kind::Array {
             while self.steps.get(step).is_some_and(Step::is_first) {

@@ -83,7 +83,7 @@ pub(super) fn unquote<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
             checked::<()>(a, 0, Err(problem));
             Ok(a.give_borrowed(text))
         }
-        _ => Ok(a.give_borrowed(text)),
+        Ok(_) | Err(_) => Ok(a.give_borrowed(text)),
     }
 }
 
@@ -187,7 +187,7 @@ pub(super) fn depth<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
             match scanner.next()? {
                 Event::Item | Event::Key(_) => deepest = deepest.max(scanner.depth() + 1),
                 Event::Done => return Ok(deepest as i64),
-                _ => {}
+                Event::Scalar(..) | Event::Start(_) | Event::End => {}
             }
         }
     };
@@ -219,7 +219,8 @@ pub(super) fn keys<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         let mut out = vec![b'['];
         while let Event::Key(key) = scanner.next()? {
             scanner.whole()?;
-            if !seen.insert(key) {
+            // As in MariaDB, a key with an escape is never found again.
+            if !key.contains(&b'\\') && !seen.insert(key) {
                 continue;
             }
             out.extend_from_slice(if out.len() > 1 { b", \"" } else { b"\"" });

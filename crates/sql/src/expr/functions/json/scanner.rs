@@ -154,7 +154,7 @@ impl<'t> Scanner<'t> {
         let kind = match self.next()? {
             Event::Scalar(kind, text) => return Ok(Value { kind, text }),
             Event::Start(kind) => kind,
-            _ => return Err(self.unexpected()),
+            Event::Key(_) | Event::Item | Event::End | Event::Done => return Err(self.unexpected()),
         };
         let start = self.start;
         self.leave(self.depth)?;
@@ -304,15 +304,23 @@ impl<'t> Scanner<'t> {
                 (Digits::Zero | Digits::Whole, Some(b'.')) => Digits::Fraction,
                 (Digits::Fraction, Some(b'0'..=b'9')) => Digits::Fraction,
                 (Digits::Zero | Digits::Whole | Digits::Fraction, Some(b'e' | b'E')) => Digits::Exponent,
-                (Digits::Exponent, Some(b'+' | b'-')) => Digits::ExponentSign,
-                (Digits::Exponent | Digits::ExponentSign | Digits::ExponentWhole, Some(b'0'..=b'9')) => {
-                    Digits::ExponentWhole
-                }
-                (Digits::Start | Digits::Sign | Digits::Exponent | Digits::ExponentSign, None) => {
+                (Digits::Exponent, Some(b'+' | b'-')) => Digits::PowerSign,
+                (Digits::Exponent | Digits::PowerSign | Digits::Power, Some(b'0'..=b'9')) => Digits::Power,
+                (Digits::Start | Digits::Sign | Digits::Exponent | Digits::PowerSign, None) => {
                     return self.here(Fault::Syntax);
                 }
                 (_, Some(0x80..)) => return self.here(Fault::Broken),
-                _ => return Ok(()),
+                (
+                    Digits::Start
+                    | Digits::Sign
+                    | Digits::Zero
+                    | Digits::Whole
+                    | Digits::Fraction
+                    | Digits::Exponent
+                    | Digits::PowerSign
+                    | Digits::Power,
+                    _,
+                ) => return Ok(()),
             };
             self.at += 1;
         }
@@ -329,8 +337,8 @@ enum Digits {
     Whole,
     Fraction,
     Exponent,
-    ExponentSign,
-    ExponentWhole,
+    PowerSign,
+    Power,
 }
 
 /// Bytes of the first character. A byte that begins none counts as one.
@@ -424,7 +432,7 @@ impl<'t> Iterator for Children<'t> {
         let key: &[u8] = match scanner.next().ok()? {
             Event::Key(key) => key,
             Event::Item => b"",
-            _ => return None,
+            Event::Scalar(..) | Event::Start(_) | Event::End | Event::Done => return None,
         };
         Some((key, scanner.whole().ok()?))
     }

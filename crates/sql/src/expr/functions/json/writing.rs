@@ -70,10 +70,11 @@ fn new_line(out: &mut Vec<u8>, layout: Layout, depth: usize) {
 
 /// As MariaDB, which writes such an array in one line. It was just opened.
 fn has_at_most_one_scalar(mut scanner: Scanner<'_>) -> Scanned<bool> {
-    Ok(match scanner.next()? {
-        Event::Item => matches!(scanner.next()?, Event::Scalar(..)) && scanner.next()? == Event::End,
-        event => event == Event::End,
-    })
+    let first = scanner.next()?;
+    if first != Event::Item {
+        return Ok(first == Event::End);
+    }
+    Ok(matches!(scanner.next()?, Event::Scalar(..)) && scanner.next()? == Event::End)
 }
 
 /// Puts the characters of a text as a JSON string has them, without quotes.
@@ -93,7 +94,7 @@ pub(super) fn push_escaped(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Puts a text as a JSON string.
-pub(super) fn push_string(text: &[u8], out: &mut Vec<u8>) {
+pub(in crate::expr) fn push_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     push_escaped(text, out);
     out.push(b'"');
