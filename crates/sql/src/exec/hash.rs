@@ -380,6 +380,7 @@ mod tests {
                 column_type: column_type.clone(),
                 nullable: true,
                 digits: None,
+                is_json: false,
                 name,
             })
         };

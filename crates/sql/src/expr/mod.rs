@@ -180,6 +180,8 @@ pub(crate) struct ColumnRef {
     pub nullable: bool,
     /// How many digits after the point a floating number shows, if that is fixed.
     pub digits: Option<u8>,
+    /// True if its texts are JSON, for the JSON functions.
+    pub is_json: bool,
     /// How messages name it.
     pub name: String,
 }

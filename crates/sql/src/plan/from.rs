@@ -9,6 +9,7 @@ use super::query::Planner;
 use super::scope::{PartColumn, Scope, ScopeColumn, ScopeTable};
 use super::walk::{Parts, TABLES_MAX, conjuncts};
 use crate::accounts::access::TableNeed;
+use crate::definition::check::CheckSpec;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::{ColumnDefault, ColumnExtras};
 use crate::expr::{ColumnRef, Comparison, Compiled, Expr};
@@ -374,7 +375,9 @@ pub(crate) fn scope_of(
             if let (Some(def), Some(extras)) = (def, extras.get(position)) {
                 describe(&mut meta, def, position, extras);
             }
+            let condition = extras.get(position).and_then(|extras| extras.check.as_ref());
             Ok(ScopeColumn {
+                is_json: condition.is_some_and(|check| *check == CheckSpec::of_json(&column.name).condition),
                 name: column.name.clone(),
                 template: None,
                 column_type: column.column_type.clone(),
@@ -400,6 +403,7 @@ fn meta_of(column: &Column, position: usize) -> Result<ColumnMeta, SqlError> {
         column_type: column.column_type.clone(),
         nullable: column.nullable,
         digits: None,
+        is_json: false,
         name: column.name.clone(),
     });
     let mut meta = super::select::meta_of(&Compiled::new(&expr, Collation::Utf8mb4GeneralCi)?, &column.name);
@@ -464,7 +468,7 @@ pub(crate) fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
             meta.org_table = alias.to_string();
             meta.traits = ColumnTraits { zerofill: meta.traits.zerofill, ..ColumnTraits::default() };
             let (column_type, nullable) = (meta.column_type.clone(), !meta.not_null);
-            ScopeColumn { name, template, column_type, nullable, meta }
+            ScopeColumn { name, template, column_type, nullable, is_json: false, meta }
         })
         .collect();
     ScopeTable {

@@ -49,6 +49,8 @@ pub(crate) struct ScopeColumn {
     pub template: Option<Name>,
     pub column_type: ColumnType,
     pub nullable: bool,
+    /// True for a column whose CHECK is that of JSON.
+    pub is_json: bool,
     pub meta: ColumnMeta,
 }
 
@@ -144,6 +146,7 @@ impl Scope {
             column_type: found.column_type.clone(),
             nullable: found.nullable || table.nullable,
             digits: found.meta.fixed_digits(),
+            is_json: found.is_json,
             name: found.name.clone(),
         })
     }

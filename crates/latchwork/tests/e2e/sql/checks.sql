@@ -64,3 +64,8 @@ create table s(a int check (a>1)) select 1 as a;
 create table s(a int check (a>1)) select 2 as a;
 insert into s values (1);
 drop database ck;
+create table jc (id int, j json, v text);
+insert into jc values (1, '{"a":1,"b":[1,2]}', '{"x":"y"}'), (2, null, null), (3, '[3]', 'nope');
+select json_object('id', id, 'j', j, 'v', v), json_array(id, j, v) from jc order by id;
+select json_arrayagg(j), json_objectagg(id, j) from jc;
+select json_array(c.j), json_set('{}', '$.a', c.j) from jc c order by c.id;

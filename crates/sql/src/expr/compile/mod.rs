@@ -9,7 +9,7 @@ pub(super) use unify::{unify, unify_with_times};
 use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing, json};
 use super::node::{self, Call, Conversion, Node, RowTest, SubqueryNode};
 use super::result_type::{Class, Derivation, Meaning, Typed};
-use super::{Arithmetic, Comparison, Expr, Function, Quantifier, Subquery, SubqueryTest};
+use super::{Arithmetic, ColumnRef, Comparison, Expr, Function, Quantifier, Subquery, SubqueryTest};
 use crate::SqlError;
 use crate::variables::{self, Kind};
 use types::{Collation, ColumnType, Value};
@@ -70,13 +70,7 @@ impl Compiler {
                 (Node::Constant(value.clone()), constants::constant_type(value, self.connection))
             }
             Expr::Slot { index, kind } => (Node::Slot(*index), constants::slot_type(*kind, self.connection)),
-            Expr::Column(column) => {
-                let mut typed = column_type(&column.column_type, column.nullable);
-                typed.result.decimals = column.digits.unwrap_or(typed.result.decimals);
-                let name = column.name.as_str().into();
-                let node = Node::Column { part: column.part, column: column.column, name };
-                (node, typed)
-            }
+            Expr::Column(column) => column_node(column),
             Expr::Outer(outer) => (Node::Outer(outer.index), column_type(&outer.column_type, outer.nullable)),
             Expr::Subquery(subquery) => self.subquery(subquery)?,
             Expr::Negate(operand) => self.negate(operand)?,
@@ -512,6 +506,16 @@ impl Compiler {
         let node = Node::DateArithmetic { sides: Box::new((operand, amount)), unit, subtract, class };
         Ok((node, result))
     }
+}
+
+fn column_node(column: &ColumnRef) -> Compiled {
+    let mut typed = column_type(&column.column_type, column.nullable);
+    typed.result.decimals = column.digits.unwrap_or(typed.result.decimals);
+    if column.is_json {
+        typed.meaning = Meaning::Json;
+    }
+    let name = column.name.as_str().into();
+    (Node::Column { part: column.part, column: column.column, name }, typed)
 }
 
 /// The type of a column's values.
