@@ -6,7 +6,6 @@ use super::{UniqueKey, note_issue, write_error};
 use crate::definition::defaults::implicit_default;
 use crate::expr::{CoerceIssue, Coerced, coerce};
 use crate::expr::{Context, Slots};
-use crate::plan::checks::Checks;
 use crate::session::Target;
 use crate::session::bulk::{Bulk, Inserted};
 use crate::session::environment::SessionEnvironment;
@@ -226,20 +225,16 @@ impl Inserter {
     /// 4025.
     #[inline]
     pub(super) fn check_last(&mut self, session: &mut Session) -> Result<(), SqlError> {
-        let target = self.target.clone();
-        match target.checks(session) {
+        match self.target.checks(session) {
             None => Ok(()),
-            Some(checks) => self.check_last_row(session, &target, checks),
+            Some(_) => self.check_last_row(session),
         }
     }
 
     #[cold]
-    fn check_last_row(
-        &mut self,
-        session: &mut Session,
-        target: &Target,
-        checks: &Checks,
-    ) -> Result<(), SqlError> {
+    fn check_last_row(&mut self, session: &mut Session) -> Result<(), SqlError> {
+        let target = self.target.clone();
+        let Some(checks) = target.checks(session) else { return Ok(()) };
         let last = self.images.len() - 1;
         let tested = {
             let environment = SessionEnvironment::new(session);
