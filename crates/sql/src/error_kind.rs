@@ -89,6 +89,7 @@ kinds! {
     WrongDatabaseName: 1102, "42000";
     WrongTableName: 1103, "42000";
     Unknown: 1105, "HY000";
+    UnknownTableInMulti: 1109, "42S02";
     ColumnSpecifiedTwice: 1110, "42000";
     InvalidGroupFunction: 1111, "HY000";
     TableNeedsColumns: 1113, "42000";

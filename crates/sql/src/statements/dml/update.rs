@@ -13,6 +13,7 @@ use crate::memory::Charge;
 use crate::plan::access::Path;
 use crate::plan::change::{Meant, TableRead};
 use crate::plan::checks::Checks;
+use crate::plan::object_name;
 use crate::plan::plan::Limit;
 use crate::plan::query::Planner;
 use crate::session::Target;
@@ -90,19 +91,56 @@ pub(super) fn plan_update(
     Ok(Box::new(RowsPlan { read, target, assignments: Some(assignments), ignore }))
 }
 
+/// The table of a DELETE. It may be written as one of several tables would be: `DELETE t FROM t` and `DELETE
+/// FROM t USING t`.
+///
+/// # Errors
+/// 1109, and 1235 for several tables.
+fn deleted_table(delete: &ast::Delete) -> Result<&ast::TableWithJoins, SqlError> {
+    let several = || SqlError::not_supported("DELETE of several tables");
+    let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
+    let (tables, named) = match (delete.tables.as_slice(), &delete.using) {
+        ([], None) => (from, None),
+        ([name], None) => (from, Some(object_name(name))),
+        ([], Some(using)) => match from.as_slice() {
+            [ast::TableWithJoins { relation: ast::TableFactor::Table { name, .. }, .. }] => {
+                (using, Some(object_name(name)))
+            }
+            _ => return Err(several()),
+        },
+        _ => return Err(several()),
+    };
+    let [table] = tables.as_slice() else { return Err(several()) };
+    if let Some(named) = named {
+        let ast::TableFactor::Table { name, alias, .. } = &table.relation else { return Err(several()) };
+        let meant = match alias {
+            Some(alias) => vec![alias.name.value.clone()],
+            None => object_name(name),
+        };
+        // A database in front of a name counts only if both have it.
+        let is_same = meant.iter().rev().zip(named.iter().rev()).all(|(meant, named)| meant == named);
+        if !is_same {
+            let name = named.join(".");
+            let text = format!("Unknown table '{name}' in MULTI DELETE");
+            return Err(SqlError::new(ErrorKind::UnknownTableInMulti, text));
+        }
+        if !delete.order_by.is_empty() || delete.limit.is_some() {
+            return Err(SqlError::syntax(if delete.order_by.is_empty() { "LIMIT" } else { "ORDER BY" }, 1));
+        }
+    }
+    Ok(table)
+}
+
 /// Plans a DELETE.
 pub(super) fn plan_delete(
     session: &Session,
     planner: Planner<'_>,
     delete: &ast::Delete,
 ) -> Result<Box<dyn ChangePlan>, SqlError> {
-    if !delete.tables.is_empty() || delete.using.is_some() || delete.returning.is_some() {
-        return Err(SqlError::not_supported("DELETE of several tables"));
+    if delete.returning.is_some() {
+        return Err(SqlError::not_supported("RETURNING"));
     }
-    let (ast::FromTable::WithFromKeyword(tables) | ast::FromTable::WithoutKeyword(tables)) = &delete.from;
-    let [table] = tables.as_slice() else {
-        return Err(SqlError::not_supported("DELETE of several tables"));
-    };
+    let table = deleted_table(delete)?;
     let meant = Meant {
         right: Rights::DELETE,
         table: only_table(table, "DELETE")?,
