@@ -1,7 +1,7 @@
 //! CHECK: conditions that the rows of a table meet.
 
-use super::ColumnSpec;
-use super::foreign_key::quoted;
+use super::parse::skip_parentheses;
+use super::{ColumnSpec, quoted};
 use crate::SqlError;
 use crate::text::LexicalMode;
 use crate::text::parse::{Word, Words};
@@ -12,6 +12,13 @@ pub(crate) struct Check {
     pub name: String,
     /// As [`normal_text`] gives it.
     pub condition: String,
+}
+
+/// Where a CHECK is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CheckLevel {
+    Column,
+    Table,
 }
 
 /// A CHECK as a statement wrote it.
@@ -36,27 +43,15 @@ impl CheckSpec {
 /// # Errors
 /// 1064.
 pub(crate) fn check_clause(words: &mut Words<'_>, name: Option<String>) -> Result<CheckSpec, SqlError> {
-    words.expect_symbol("(")?;
-    let from = words.rest();
-    let mut depth = 1;
-    loop {
-        let left = words.rest().len();
-        match words.peek() {
-            Word::End => return Err(words.error()),
-            Word::Symbol(symbol) if symbol == "(" => depth += 1,
-            Word::Symbol(symbol) if symbol == ")" => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            let condition = from[..from.len() - left].trim().to_owned();
-            if condition.is_empty() {
-                return Err(words.error());
-            }
-            words.next();
-            return Ok(CheckSpec { name, condition, mode: words.mode() });
-        }
-        words.next();
+    let mut inside = words.clone();
+    inside.expect_symbol("(")?;
+    if matches!(inside.peek(), Word::Symbol(symbol) if symbol == ")") {
+        return Err(inside.error());
     }
+    let end = skip_parentheses(words)?;
+    let condition = inside.rest();
+    let condition = condition[..condition.len() - end.len()].trim().to_owned();
+    Ok(CheckSpec { name, condition, mode: words.mode() })
 }
 
 /// Words in front of a parenthesis that is not the one of a function.

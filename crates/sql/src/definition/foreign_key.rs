@@ -1,14 +1,7 @@
 //! FOREIGN KEY: what a table keeps of the constraints on its columns.
 
+use super::quoted;
 use crate::text::LexicalMode;
-
-/// A name in the quotes of names.
-pub(crate) fn quoted(name: &str, mode: LexicalMode) -> String {
-    match mode.quotes_text(b'"') {
-        true => format!("`{}`", name.replace('`', "``")),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
-    }
-}
 
 /// What becomes of the rows that refer to a row that is deleted, or whose referenced columns change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -95,6 +88,13 @@ impl ForeignKey {
             }
         }
         clause
+    }
+
+    /// The constraint as messages name it, for a table that has it. `home` is the database that need not be
+    /// shown before the parent.
+    pub(crate) fn shown(&self, (database, table): (&str, &str), home: &str) -> String {
+        let name = |name: &str| quoted(name, LexicalMode::NONE);
+        format!("{}.{}, {}", name(database), name(table), self.clause(home, LexicalMode::NONE))
     }
 
     pub(crate) fn refers_to(&self, database: &str, table: &str) -> bool {

@@ -40,7 +40,7 @@
 //! | 0 | 1 | version, 1 |
 //! | 1 | 1 | default collation |
 
-use super::check::Check;
+use super::check::{Check, CheckLevel};
 use super::foreign_key::{ForeignKey, ReferentialAction};
 use super::{ColumnDefault, ColumnExtras};
 use crate::SqlError;
@@ -210,6 +210,20 @@ impl TableMetadata {
     /// applications and other servers know this name.
     pub(crate) fn shown_engine(&self) -> &str {
         if self.engine.is_empty() { "InnoDB" } else { &self.engine }
+    }
+
+    /// The CHECKs of columns, by the columns' names, and those of the table: where each is, its name
+    /// and its condition.
+    pub(crate) fn conditions<'m>(
+        &'m self,
+        def: &'m engine::TableDef,
+    ) -> impl Iterator<Item = (CheckLevel, &'m str, &'m str)> {
+        let of_columns = def.columns.iter().zip(&self.columns).filter_map(|(column, extras)| {
+            Some((CheckLevel::Column, column.name.as_str(), extras.check.as_deref()?))
+        });
+        let of_table = self.checks.iter();
+        of_columns
+            .chain(of_table.map(|check| (CheckLevel::Table, check.name.as_str(), check.condition.as_str())))
     }
 
     /// The comment of an index.

@@ -8,6 +8,7 @@ pub(crate) mod metadata;
 pub(crate) mod options;
 pub(crate) mod parse;
 
+use crate::text::LexicalMode;
 use check::{Check, CheckSpec};
 use engine::IndexDef;
 use foreign_key::{ForeignKey, Reference};
@@ -108,6 +109,14 @@ pub(crate) struct TableSpec {
     pub options: TableOptions,
     /// Clauses that are accepted without effect. Each becomes a warning.
     pub ignored: Vec<String>,
+}
+
+/// A name in the quotes of names.
+pub(crate) fn quoted(name: &str, mode: LexicalMode) -> String {
+    match mode.quotes_text(b'"') {
+        true => format!("`{}`", name.replace('`', "``")),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
 }
 
 /// The value that a default writes. `None` for NULL, for the current time and for no default.

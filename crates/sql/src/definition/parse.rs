@@ -34,10 +34,16 @@ pub(crate) fn table_body(words: &mut Words<'_>, default: Collation) -> Result<Ta
     Ok(spec)
 }
 
-fn skip_parentheses(words: &mut Words<'_>) -> Result<(), SqlError> {
+/// Takes what stands in parentheses. Returns the text from the closing one on.
+///
+/// # Errors
+/// 1064.
+pub(super) fn skip_parentheses<'a>(words: &mut Words<'a>) -> Result<&'a str, SqlError> {
     words.expect_symbol("(")?;
     let mut depth = 1;
+    let mut end = "";
     while depth > 0 {
+        end = words.rest();
         match words.peek() {
             Word::End => return Err(words.error()),
             Word::Symbol(symbol) if symbol == "(" => depth += 1,
@@ -46,7 +52,7 @@ fn skip_parentheses(words: &mut Words<'_>) -> Result<(), SqlError> {
         }
         words.next();
     }
-    Ok(())
+    Ok(end)
 }
 
 /// One column or key.

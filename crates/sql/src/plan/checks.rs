@@ -3,6 +3,7 @@
 use super::bind::Binder;
 use super::from::scope_of;
 use super::scope::Scope;
+use crate::definition::check::CheckLevel;
 use crate::definition::metadata::TableMetadata;
 use crate::expr::{Compiled, Context, Part, Row, Slots};
 use crate::text::LexicalMode;
@@ -30,17 +31,17 @@ impl Checks {
     /// # Errors
     /// 1054, 1305 and others of expressions.
     pub(crate) fn of(def: &TableDef, metadata: &TableMetadata) -> Result<Option<Checks>, SqlError> {
-        let of_columns = def.columns.iter().zip(&metadata.columns).filter_map(|(column, extras)| {
-            Some((format!("{}.{}", def.name, column.name), extras.check.as_deref()?))
-        });
-        let of_table = metadata.checks.iter().map(|check| (check.name.clone(), check.condition.as_str()));
+        let mut scope = Scope::default();
+        scope.push(scope_of(&def.database, &def.name, &def.columns, None)?);
         let mut conditions = Vec::new();
-        for (name, condition) in of_columns.chain(of_table) {
-            let mut scope = Scope::default();
-            scope.push(scope_of(&def.database, &def.name, &def.columns, None)?);
+        for (level, name, condition) in metadata.conditions(def) {
             let parsed = crate::text::parse::parse_expression(condition, LexicalMode::NONE)?;
             let bound = Binder::new(&scope, &[], "CHECK").bind(&parsed)?;
             let test = Compiled::new(&bound, Collation::Utf8mb4GeneralCi)?;
+            let name = match level {
+                CheckLevel::Column => format!("{}.{name}", def.name),
+                CheckLevel::Table => name.to_owned(),
+            };
             conditions.push(Condition { name, test });
         }
         if conditions.is_empty() {
@@ -56,8 +57,8 @@ impl Checks {
     /// 4025 if a condition is false, and those of evaluating it. One that is unknown is met.
     pub(crate) fn test<'a>(&'a self, row: RowView<'a>, context: &Context<'a>) -> Result<(), SqlError> {
         let parts = [Part::Image(row)];
+        let context = Context { slots: Slots::EMPTY, ..*context };
         for condition in &self.conditions {
-            let context = Context { slots: Slots::EMPTY, ..*context };
             if condition.test.is_false(&Row(&parts), &context)? {
                 let text = format!("CONSTRAINT `{}` failed for {}", condition.name, self.table);
                 return Err(SqlError::new(ErrorKind::ConstraintFailed, text));

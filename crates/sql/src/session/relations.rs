@@ -11,7 +11,6 @@ use crate::SqlError;
 use crate::definition::foreign_key::{ForeignKey, ReferentialAction};
 use crate::definition::metadata::TableMetadata;
 use crate::locks::{Mode, Used};
-use crate::text::LexicalMode;
 use base::IndexId;
 use base::sync::Mutex;
 use engine::{Database, Table, TableDef};
@@ -216,11 +215,7 @@ impl Family {
 
     fn link(&mut self, child: usize, parent: Option<usize>, key: &ForeignKey) {
         let child_def = &self.members[child].def;
-        let clause = key.clause(&child_def.database, LexicalMode::NONE);
-        let quoted = crate::definition::foreign_key::quoted;
-        let (database, name) = (&child_def.database, &child_def.name);
-        let text =
-            format!("{}.{}, {clause}", quoted(database, LexicalMode::NONE), quoted(name, LexicalMode::NONE));
+        let text = key.shown((&child_def.database, &child_def.name), &child_def.database);
         let Some(child_columns) = column_positions(child_def, &key.columns) else { return };
         if self.links.iter().any(|link| link.child == child && link.text == text) {
             return;

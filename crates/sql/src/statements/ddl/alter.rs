@@ -18,7 +18,7 @@ use crate::accounts::Rights;
 use crate::audit::TableUse;
 use crate::definition::check::CheckSpec;
 use crate::definition::column_types::name_or_string;
-use crate::definition::foreign_key::{ForeignKey, quoted};
+use crate::definition::foreign_key::ForeignKey;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::parse::{
     charset_option, check_of_table, column_definition, default_value, key_definition, table_options,

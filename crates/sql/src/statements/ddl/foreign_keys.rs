@@ -3,8 +3,9 @@
 
 use crate::accounts::Rights;
 use crate::definition::ColumnSpec;
-use crate::definition::foreign_key::{ForeignKey, ReferentialAction, quoted, renamed};
+use crate::definition::foreign_key::{ForeignKey, ReferentialAction, renamed};
 use crate::definition::metadata::TableMetadata;
+use crate::definition::quoted;
 use crate::expr::{Context, Slots};
 use crate::locks::{MetadataLocks, Mode};
 use crate::plan::checks::Checks;
@@ -15,7 +16,7 @@ use crate::statements::dml::Search;
 use crate::text::LexicalMode;
 use crate::{ErrorKind, Session, SqlError};
 use bumpalo::Bump;
-use engine::{Reader, Table, TableDef};
+use engine::{Direction, KeyRange, Reader, Table, TableDef};
 use std::sync::Arc;
 use types::{ColumnType, RowView, ValueRef};
 
@@ -32,11 +33,6 @@ fn incorrect(def: &TableDef) -> SqlError {
 
 fn shown(name: &str) -> String {
     quoted(name, LexicalMode::NONE)
-}
-
-/// A constraint as messages name it.
-fn constraint_of(child: &TableName, key: &ForeignKey, home: &str) -> String {
-    format!("{}.{}, {}", shown(&child.0), shown(&child.1), key.clause(home, LexicalMode::NONE))
 }
 
 /// True if values of the columns can be compared key by key.
@@ -185,7 +181,7 @@ impl Parents<'_> {
                 (false, Err(_)) => None,
             };
             let violated = || {
-                let constraint = constraint_of(&name, key, &def.database);
+                let constraint = key.shown((&name.0, &name.1), &def.database);
                 refused(ErrorKind::NoReferencedRow, "add or update a child", &constraint)
             };
             let columns = column_positions(&def, &key.columns).unwrap_or_default();
@@ -240,9 +236,7 @@ fn each_row(
     table: &Table,
     mut each: impl FnMut(RowView<'_>) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
-    let everything =
-        engine::KeyRange { lower: std::ops::Bound::Unbounded, upper: std::ops::Bound::Unbounded };
-    let mut scan = table.scan(Reader::newest(), base::IndexId(0), everything, engine::Direction::Forward);
+    let mut scan = table.scan(Reader::newest(), base::IndexId(0), KeyRange::all(), Direction::Forward);
     while let Some(image) = scan.next_row()? {
         session.interrupt.check()?;
         each(table.row_codec().view(image))?;
@@ -274,7 +268,7 @@ pub(super) fn check_truncate(session: &Session, name: &TableName) -> Result<(), 
         && let Some((child, key)) = other_children(session, name).first()
     {
         // Here the parent is shown with its database.
-        let constraint = constraint_of(child, key, "");
+        let constraint = key.shown((&child.0, &child.1), "");
         let text = format!("Cannot truncate a table referenced in a foreign key constraint ({constraint})");
         return Err(SqlError::new(ErrorKind::TruncateOfParent, text));
     }

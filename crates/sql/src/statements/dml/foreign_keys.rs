@@ -297,7 +297,7 @@ fn differ(before: &RowView<'_>, after: &RowView<'_>, columns: &[usize]) -> bool 
 }
 
 /// True if constraints forbid the change: IGNORE passes over it.
-pub(crate) fn is_refusal(error: &SqlError) -> bool {
+fn is_refusal(error: &SqlError) -> bool {
     matches!(error.kind, ErrorKind::NoReferencedRow | ErrorKind::RowIsReferenced)
 }
 
@@ -387,7 +387,7 @@ impl<'t> Search<'t> {
                 let bound = Bound::Included(prefix);
                 (index, KeyRange { lower: bound.clone(), upper: bound })
             }
-            None => (IndexId(0), KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }),
+            None => (IndexId(0), KeyRange::all()),
         };
         let wanted = self.key(values);
         let mut scan = self.table.scan(reader, index, range, Direction::Forward);

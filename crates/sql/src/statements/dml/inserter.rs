@@ -4,8 +4,7 @@
 use super::foreign_keys::{Keeper, or_take_back};
 use super::{UniqueKey, note_issue, write_error};
 use crate::definition::defaults::implicit_default;
-use crate::expr::{CoerceIssue, Coerced, coerce};
-use crate::expr::{Context, Slots};
+use crate::expr::{CoerceIssue, Coerced, Context, Slots, coerce};
 use crate::session::Target;
 use crate::session::bulk::{Bulk, Inserted};
 use crate::session::environment::SessionEnvironment;
@@ -422,7 +421,7 @@ impl Inserter {
     pub(super) fn finish(self, session: &mut Session) -> Result<Inserted, SqlError> {
         let target = self.target.clone();
         let tables = [target.used()];
-        let family = target.family(session).cloned();
+        let family = self.family.clone();
         session.write_tables(
             Writes::Rows,
             &tables,
@@ -696,8 +695,10 @@ impl Inserter {
                 for primary_key in key.rows(reader, table)? {
                     let deleted = writer.delete(table, &primary_key, &mut |old| {
                         same = may_stay && index == last_unique && old == image;
-                        deleted_image.clear();
-                        deleted_image.extend_from_slice(old);
+                        if keeper.is_some() {
+                            deleted_image.clear();
+                            deleted_image.extend_from_slice(old);
+                        }
                         !same && key.is_in(table, old)
                     })?;
                     if same {

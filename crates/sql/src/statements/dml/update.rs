@@ -459,9 +459,12 @@ impl<'a> Rows<'a> {
         let table = &self.plan.read.table;
         let before = self.keeper.map(|_| writer.savepoint());
         let mut old = Vec::new();
+        let is_checked = self.keeper.is_some();
         let mut note = |image: &[u8]| {
-            old.clear();
-            old.extend_from_slice(image);
+            if is_checked {
+                old.clear();
+                old.extend_from_slice(image);
+            }
         };
         let is_delete = self.plan.assignments.is_none();
         let mut changed = if is_delete {

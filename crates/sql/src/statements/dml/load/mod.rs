@@ -103,7 +103,6 @@ fn load_into(
 ) -> Result<Inserted, SqlError> {
     let tables = [target.used()];
     let family = target.family(session).cloned();
-    let is_related = family.is_some();
     let family = family.as_deref();
     let instance = session.instance.clone();
     session.write_tables(
@@ -139,7 +138,7 @@ fn load_into(
                 inserted: Inserted::default(),
                 filling: None,
                 // What is built at once cannot be checked row by row.
-                may_fill: !is_related
+                may_fill: family.is_none()
                     && session.variables.common.autocommit
                     && !session.state.transaction.open,
                 told,

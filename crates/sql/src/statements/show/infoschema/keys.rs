@@ -1,6 +1,7 @@
 //! STATISTICS, KEY_COLUMN_USAGE, REFERENTIAL_CONSTRAINTS, CHECK_CONSTRAINTS, TABLE_CONSTRAINTS.
 
 use super::Definition;
+use crate::definition::check::CheckLevel;
 use crate::definition::foreign_key::ForeignKey;
 use crate::definition::metadata::TableMetadata;
 use crate::session::relations::{column_positions, index_over};
@@ -97,19 +98,19 @@ fn each_constraint(
         let primary = def.primary.iter().map(|parts| unique("PRIMARY", "PRIMARY KEY", parts));
         let indexes = def.indexes.iter().filter(|index| index.unique);
         let indexes = indexes.map(|index| unique(&index.name, "UNIQUE", &index.parts));
-        let foreign = TableMetadata::of(&def)?.foreign_keys.into_iter().map(|key| Constraint {
+        let metadata = TableMetadata::of(&def)?;
+        let foreign = metadata.foreign_keys.iter().map(|key| Constraint {
             name: key.name.clone(),
             columns: key.columns.clone(),
             kind: "FOREIGN KEY",
-            foreign: Some(key),
+            foreign: Some(key.clone()),
         });
-        let metadata = TableMetadata::of(&def)?;
-        let of_columns = def.columns.iter().zip(&metadata.columns);
-        let of_columns = of_columns.filter(|(_, extras)| extras.check.is_some());
-        let of_table = metadata.checks.iter().map(|check| check.name.clone());
-        let checks = of_columns.map(|(column, _)| column.name.clone()).chain(of_table);
-        let checks =
-            checks.map(|name| Constraint { name, columns: Vec::new(), kind: "CHECK", foreign: None });
+        let checks = metadata.conditions(&def).map(|(_, name, _)| Constraint {
+            name: name.to_owned(),
+            columns: Vec::new(),
+            kind: "CHECK",
+            foreign: None,
+        });
         primary
             .chain(indexes)
             .chain(foreign)
@@ -191,18 +192,16 @@ fn check_constraints(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
             return Ok(());
         }
         let metadata = TableMetadata::of(&def)?;
-        let of_columns = def.columns.iter().zip(&metadata.columns);
-        let of_columns = of_columns
-            .filter_map(|(column, extras)| Some((column.name.as_str(), "Column", extras.check.as_deref()?)));
-        let of_table =
-            metadata.checks.iter().map(|check| (check.name.as_str(), "Table", check.condition.as_str()));
-        for (name, level, condition) in of_columns.chain(of_table) {
+        for (level, name, condition) in metadata.conditions(&def) {
             rows.push(vec![
                 Value::text("def"),
                 Value::text(database),
                 Value::text(def.name.as_str()),
                 Value::text(name),
-                Value::text(level),
+                Value::text(match level {
+                    CheckLevel::Column => "Column",
+                    CheckLevel::Table => "Table",
+                }),
                 Value::text(condition),
             ]);
         }
