@@ -167,6 +167,7 @@ kinds! {
     NotPreparable: 1295, "HY000";
     ErrorFromEngine: 1296, "HY000";
     UnknownTimeZone: 1298, "HY000";
+    InvalidTimestamp: 1299, "HY000";
     InvalidCharacterString: 1300, "HY000";
     ResultLargerThanPacket: 1301, "HY000";
     DoesNotExist: 1305, "42000";

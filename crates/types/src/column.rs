@@ -84,6 +84,10 @@ impl ColumnType {
     }
 
     /// BINARY, VARBINARY and the BLOB types.
+    pub fn is_timestamp(&self) -> bool {
+        matches!(self, ColumnType::Timestamp { .. })
+    }
+
     pub fn is_binary(&self) -> bool {
         matches!(self, ColumnType::Binary { .. } | ColumnType::Varbinary { .. } | ColumnType::Blob { .. })
     }

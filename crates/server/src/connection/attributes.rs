@@ -16,8 +16,8 @@ fn has_them(capabilities: u64) -> bool {
 }
 
 fn kept(attributes: &[Attribute<'_>], session: &Session) -> Attributes {
-    let zone_seconds = session.variables().common.zone_seconds;
-    let value = |attribute: &Attribute<'_>| cells::parameter(attribute.value, zone_seconds).to_value();
+    let zone = session.variables().zone();
+    let value = |attribute: &Attribute<'_>| cells::parameter(attribute.value, zone).to_value();
     let name = |attribute: &Attribute<'_>| String::from_utf8_lossy(attribute.name).into_owned();
     attributes.iter().map(|found| (name(found), value(found))).collect()
 }

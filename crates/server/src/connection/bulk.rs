@@ -4,6 +4,7 @@ use super::commands::{After, form, note_storage_error, write_error};
 use super::sink::{Encoding, WireSink};
 use super::{End, Output, Runner, cells, malformed};
 use crate::shared::Shared;
+use sql::variables::Zone;
 use sql::{BulkParam, ErrorKind, ParameterRows, SqlError};
 use wire::command::BULK_HAS_TYPES;
 use wire::constants::capability;
@@ -13,7 +14,7 @@ use wire::params::{BulkRows, BulkValue, read_types};
 struct PacketRows<'a> {
     rows: BulkRows<'a>,
     /// See [`cells::parameter`].
-    zone_seconds: i32,
+    zone: Zone,
 }
 
 impl<'a> ParameterRows<'a> for PacketRows<'a> {
@@ -23,10 +24,10 @@ impl<'a> ParameterRows<'a> for PacketRows<'a> {
 
     fn next_row(&mut self, row: &mut Vec<BulkParam<'a>>) -> bool {
         row.clear();
-        let zone_seconds = self.zone_seconds;
+        let zone = &self.zone;
         self.rows.next_row(|value| {
             row.push(match value {
-                BulkValue::Value(value) => BulkParam::Value(cells::parameter(value, zone_seconds)),
+                BulkValue::Value(value) => BulkParam::Value(cells::parameter(value, zone)),
                 BulkValue::Default => BulkParam::Default,
                 BulkValue::Ignore => BulkParam::Ignore,
             });
@@ -79,11 +80,8 @@ impl Runner {
         };
         let form = form(*capabilities, session, settings, Encoding::Binary);
         let mut sink = WireSink::new(writer, entry, interrupt, scratch, changes, form);
-        let result = session.execute_bulk(
-            id,
-            &mut PacketRows { rows, zone_seconds: session.variables().common.zone_seconds },
-            &mut sink,
-        );
+        let zone = session.variables().zone().clone();
+        let result = session.execute_bulk(id, &mut PacketRows { rows, zone }, &mut sink);
         note_storage_error(shared, &result);
         sink.finish(result, session)?;
         Ok(After::MayHaveChanged)

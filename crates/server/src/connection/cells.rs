@@ -1,6 +1,7 @@
 //! Values as clients get them: text cells and binary cells.
 
 use sql::ColumnMeta;
+use sql::variables::Zone;
 use std::io::Write;
 use types::{ColumnType, Decimal, ValueRef, collation, number};
 use wire::constants::kind;
@@ -242,10 +243,10 @@ fn time(value: &ValueRef<'_>) -> value::Time {
     }
 }
 
-/// A parameter as the SQL layer takes it, in a session whose time zone is so many seconds east of UTC.
-/// Invalid dates become the zero date.
+/// A parameter as the SQL layer takes it, in a session whose `time_zone` is `zone`. Invalid dates become the
+/// zero date.
 #[inline]
-pub(super) fn parameter<'a>(value: wire::WireValue<'a>, zone_seconds: i32) -> ValueRef<'a> {
+pub(super) fn parameter<'a>(value: wire::WireValue<'a>, zone: &Zone) -> ValueRef<'a> {
     use wire::WireValue;
     match value {
         WireValue::Null => ValueRef::Null,
@@ -259,9 +260,8 @@ pub(super) fn parameter<'a>(value: wire::WireValue<'a>, zone_seconds: i32) -> Va
         WireValue::Date(value) => ValueRef::Date(date_time_parameter(value).date),
         WireValue::DateTime(value) => ValueRef::DateTime(date_time_parameter(value)),
         WireValue::ZonedDateTime(value, minutes) => {
-            let moved = i64::from(zone_seconds) - i64::from(minutes) * 60;
-            let moment = date_time_parameter(value).add_micros(moved * 1_000_000);
-            ValueRef::DateTime(moment.unwrap_or_default())
+            let in_utc = date_time_parameter(value).add_micros(i64::from(minutes) * -60_000_000);
+            ValueRef::DateTime(zone.from_utc(in_utc.unwrap_or_default()))
         }
         WireValue::Time(value) => {
             let hours = i64::from(value.days) * 24 + i64::from(value.hour);

@@ -234,7 +234,7 @@ impl Runner {
         }
         let (given, encoded) = attributes::of_execution(*capabilities, encoded, flags, statement, session)?;
         session.set_query_attributes(given);
-        let zone_seconds = session.variables().common.zone_seconds;
+        let zone = session.variables().zone();
         let long_data = &statement.long_data;
         // Texts in UTF-8. There are none unless the client sends others.
         let mut texts = Vec::new();
@@ -249,7 +249,7 @@ impl Runner {
                 WireValue::Int(number) => values.push(ValueRef::Int(number)),
                 value => {
                     incorrect.extend(cells::incorrect(&value));
-                    values.push(cells::parameter(value, zone_seconds));
+                    values.push(cells::parameter(value, zone));
                 }
             },
         )

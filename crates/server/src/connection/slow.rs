@@ -59,7 +59,7 @@ impl Connection<'_> {
                 let (_, encoded) =
                     attributes::of_execution(capabilities, encoded, flags, statement, &self.runner.session)
                         .unwrap_or_default();
-                let zone_seconds = self.runner.session.variables().common.zone_seconds;
+                let zone = self.runner.session.variables().zone();
                 let mut values = Vec::new();
                 let mut types = statement.types.clone();
                 let read = params::read(
@@ -67,7 +67,7 @@ impl Connection<'_> {
                     statement.params,
                     &mut types,
                     |_| None,
-                    |value| values.push(cells::parameter(value, zone_seconds)),
+                    |value| values.push(cells::parameter(value, zone)),
                 );
                 match read {
                     Ok(()) => {

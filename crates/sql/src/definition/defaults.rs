@@ -3,7 +3,9 @@
 use super::literal;
 use super::{ColumnDefault, ColumnExtras};
 use crate::expr::{Environment, coerce};
+use crate::variables::time_zones::Zone;
 use bumpalo::Bump;
+use types::temporal::read_date_time;
 use types::{Column, ColumnType, Date, DateTime, Decimal, Time, Value, ValueRef};
 
 /// The zero value of a type. A NOT NULL column without a default gets it where that is allowed.
@@ -31,7 +33,8 @@ pub(crate) fn implicit_default(column: &Column) -> Value {
     }
 }
 
-/// The session's clock: microseconds since 1970 in UTC, and the offset of the session's time zone.
+/// The session's clock: microseconds since 1970 in UTC, and the offset of the session's time zone
+/// at that moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     pub unix_micros: i64,
@@ -40,12 +43,17 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn of(environment: &dyn Environment) -> Clock {
-        Clock { unix_micros: environment.now_micros(), zone_seconds: environment.time_zone_seconds() }
+        let unix_micros = environment.now_micros();
+        Clock { unix_micros, zone_seconds: environment.time_zone().seconds_at(unix_micros) }
     }
 
     /// The current time as a DATETIME column (in the session's zone) or a TIMESTAMP column (in UTC) stores
     /// it.
     pub(crate) fn now_for(&self, column_type: &ColumnType) -> Value {
+        Value::DateTime(self.moment_for(column_type))
+    }
+
+    fn moment_for(&self, column_type: &ColumnType) -> DateTime {
         let fsp = match *column_type {
             ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => fsp,
             _ => 0,
@@ -54,15 +62,20 @@ impl Clock {
             ColumnType::Timestamp { .. } => 0,
             _ => i64::from(self.zone_seconds) * 1_000_000,
         };
-        Value::DateTime(DateTime::from_unix_micros(self.unix_micros + zone, fsp).with_fsp(fsp))
+        DateTime::from_unix_micros(self.unix_micros + zone, fsp).with_fsp(fsp)
     }
 
-    /// What a column is given in place of a value that needs a clock. A TIMESTAMP that cannot be NULL stores
-    /// the present time for it. A time of a day becomes one of today where a date is wanted.
+    /// What a column stores for NULL: a TIMESTAMP that cannot be NULL has the present time.
+    pub(crate) fn in_place_of_null(&self, column: &Column) -> Option<ValueRef<'static>> {
+        let takes_now = !column.nullable && column.column_type.is_timestamp();
+        takes_now.then(|| ValueRef::DateTime(self.moment_for(&column.column_type)))
+    }
+
+    /// What a column is given in place of a value that needs a clock: a time of a day becomes one of today
+    /// where a date is wanted.
     pub(crate) fn in_place_of(&self, value: &ValueRef<'_>, column: &Column) -> Option<Value> {
         use ColumnType::{Date, DateTime as Moment, Timestamp};
         match (value, &column.column_type) {
-            (ValueRef::Null, Timestamp { .. }) if !column.nullable => Some(self.now_for(&column.column_type)),
             (ValueRef::Time(time), Date | Moment { .. } | Timestamp { .. }) => {
                 let zone = i64::from(self.zone_seconds) * 1_000_000;
                 let today = DateTime::from_unix_micros(self.unix_micros + zone, 0).date;
@@ -71,6 +84,15 @@ impl Clock {
             }
             _ => None,
         }
+    }
+}
+
+/// Makes the default of a TIMESTAMP column, which is kept in UTC, what a clock of `zone` shows then.
+pub(super) fn show_in_zone(extras: &mut ColumnExtras, column_type: &ColumnType, zone: &Zone) {
+    if let (ColumnDefault::Text(text), ColumnType::Timestamp { .. }) = (&mut extras.default, column_type)
+        && let Some(stored) = read_date_time(text.as_bytes())
+    {
+        *text = zone.from_utc(stored.value).to_string();
     }
 }
 
@@ -84,7 +106,7 @@ pub(crate) fn column_default(column: &Column, extras: &ColumnExtras, clock: &Clo
         written => {
             let arena = Bump::new();
             let value = literal(written)?;
-            Some(coerce(value, column, &arena).value.to_value())
+            Some(coerce(value, column, None, &arena).value.to_value())
         }
     }
 }

@@ -41,9 +41,11 @@
 //! | 1 | 1 | default collation |
 
 use super::check::{Check, CheckLevel};
+use super::defaults::show_in_zone;
 use super::foreign_key::{ForeignKey, ReferentialAction};
 use super::{ColumnDefault, ColumnExtras};
 use crate::SqlError;
+use crate::variables::time_zones::Zone;
 use base::bytes::ByteReader;
 use types::Collation;
 
@@ -204,6 +206,14 @@ impl TableMetadata {
             foreign_keys,
             checks,
         })
+    }
+
+    /// As a session sees it whose `time_zone` this is: defaults of TIMESTAMP columns are kept in UTC.
+    pub(crate) fn in_zone(mut self, def: &engine::TableDef, zone: &Zone) -> TableMetadata {
+        for (extras, column) in self.columns.iter_mut().zip(&def.columns) {
+            show_in_zone(extras, &column.column_type, zone);
+        }
+        self
     }
 
     /// The engine that the table shows: the one that was asked for. There is one engine for all tables, and

@@ -429,7 +429,7 @@ fn point_keys(
     scratch.keys.clear();
     let keys = match points {
         [Point { values: PointValues::Slot(slot), column_type, .. }] => {
-            match equal(context.slots.value(*slot), column_type) {
+            match equal(context.slots.value(*slot), column_type, context.environment) {
                 KeyValue::Exact(value) => {
                     // One value needs no sorting.
                     scratch.sorted.clear();
@@ -451,7 +451,7 @@ fn point_keys(
                 let value = if is_exact(value, column_type) {
                     value
                 } else {
-                    match equal(*value, column_type) {
+                    match equal(*value, column_type, context.environment) {
                         KeyValue::Exact(value) => exact = value,
                         KeyValue::Never => continue,
                         KeyValue::Unusable => return Ok(Keys::Unusable),
@@ -528,7 +528,7 @@ fn point_values<'a>(
     let mut usable = true;
     let mut take = |value: ValueRef<'a>, null_safe: bool| match (value, null_safe) {
         (ValueRef::Null, true) if point.nullable => out.push(ValueRef::Null),
-        (value, _) => match equal(value, &point.column_type) {
+        (value, _) => match equal(value, &point.column_type, context.environment) {
             KeyValue::Exact(value) => out.push(value),
             KeyValue::Never => {}
             KeyValue::Unusable => usable = false,
@@ -578,7 +578,7 @@ pub(super) fn single_key<'a>(
             PointValues::Value { value, null_safe: false } => value.evaluate(outer, context)?,
             _ => return Ok(None),
         };
-        match equal(value, &point.column_type) {
+        match equal(value, &point.column_type, context.environment) {
             KeyValue::Exact(value) => *part_value = value,
             KeyValue::Never => return Ok(Some(false)),
             KeyValue::Unusable => return Ok(None),
@@ -730,7 +730,7 @@ impl<'a> RangeBuilder<'a, '_> {
                 }
                 self.codec.encode_text_start(&values, &start, &mut key);
             }
-            None => match bound(value, &part.column_type, range.inclusive, side) {
+            None => match bound(value, &part.column_type, range.inclusive, side, self.context.environment) {
                 KeyBound::At { value, inclusive: moved } => {
                     inclusive = moved || part.cut;
                     values.push(value);

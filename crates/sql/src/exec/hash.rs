@@ -381,6 +381,7 @@ mod tests {
                 nullable: true,
                 digits: None,
                 is_json: false,
+                in_utc: false,
                 name,
             })
         };

@@ -1,5 +1,7 @@
 //! Values as keys: decides whether comparing keys gives the same result as comparing a column with a value.
 
+use crate::expr::Environment;
+use crate::variables::time_zones::{MOMENTS, Meant, Zone};
 use std::cmp::Ordering;
 use types::{ColumnType, Date, DateTime, Decimal, Time, ValueRef};
 
@@ -50,14 +52,27 @@ pub(crate) fn is_exact(value: &ValueRef<'_>, column: &ColumnType) -> bool {
 
 /// The value to look for where `column = value`.
 #[inline]
-pub(crate) fn equal<'a>(value: ValueRef<'a>, column: &ColumnType) -> KeyValue<'a> {
+pub(crate) fn equal<'a>(
+    value: ValueRef<'a>,
+    column: &ColumnType,
+    environment: &dyn Environment,
+) -> KeyValue<'a> {
     match (column, value) {
         _ if is_exact(&value, column) => KeyValue::Exact(value),
         (ColumnType::Int { bytes, unsigned }, ValueRef::Int(number)) => {
             int_equal(i128::from(number), *bytes, *unsigned)
         }
         (_, ValueRef::Null) => KeyValue::Never,
-        _ => other_equal(value, column),
+        _ => other_equal(value, column, environment),
+    }
+}
+
+/// As [`equal`], for an integer beside a column of integers.
+#[inline]
+pub(crate) fn equal_integer<'a>(number: i64, column: &ColumnType) -> KeyValue<'a> {
+    match column {
+        ColumnType::Int { bytes, unsigned } => int_equal(i128::from(number), *bytes, *unsigned),
+        _ => KeyValue::Unusable,
     }
 }
 
@@ -85,15 +100,17 @@ fn int_place(number: i128, bytes: u8, unsigned: bool) -> Ordering {
     }
 }
 
-fn other_equal<'a>(value: ValueRef<'a>, column: &ColumnType) -> KeyValue<'a> {
-    match bound(value, column, true, Side::Lower) {
+fn other_equal<'a>(value: ValueRef<'a>, column: &ColumnType, environment: &dyn Environment) -> KeyValue<'a> {
+    match bound(value, column, true, Side::Lower, environment) {
         KeyBound::Unusable => KeyValue::Unusable,
         // A value that lies between two values of the column was moved, or is no longer inclusive. Then no
         // column value is equal.
-        KeyBound::At { value: lower, inclusive: true } => match bound(value, column, true, Side::Upper) {
-            KeyBound::At { value: upper, inclusive: true } if upper == lower => KeyValue::Exact(lower),
-            _ => KeyValue::Never,
-        },
+        KeyBound::At { value: lower, inclusive: true } => {
+            match bound(value, column, true, Side::Upper, environment) {
+                KeyBound::At { value: upper, inclusive: true } if upper == lower => KeyValue::Exact(lower),
+                _ => KeyValue::Never,
+            }
+        }
         _ => KeyValue::Never,
     }
 }
@@ -104,6 +121,7 @@ pub(crate) fn bound<'a>(
     column: &ColumnType,
     inclusive: bool,
     side: Side,
+    environment: &dyn Environment,
 ) -> KeyBound<'a> {
     match column {
         _ if value.is_null() => KeyBound::Empty,
@@ -169,9 +187,12 @@ pub(crate) fn bound<'a>(
             }
             _ => KeyBound::Unusable,
         },
-        // The values are stored in UTC but compared in the session's time zone, where one hour a year occurs
-        // twice.
-        ColumnType::Timestamp { .. } => KeyBound::Unusable,
+        ColumnType::Timestamp { fsp } => match date_time(value) {
+            Some(moment) if moment.with_fsp(*fsp).micros == moment.micros => {
+                timestamp(DateTime { fsp: *fsp, ..moment }, inclusive, side, environment.time_zone())
+            }
+            _ => KeyBound::Unusable,
+        },
         ColumnType::Time { fsp } => match time(value) {
             Some(span) if span.with_fsp(*fsp).micros == span.micros => {
                 at(ValueRef::Time(Time { fsp: *fsp, ..span }), inclusive)
@@ -308,6 +329,27 @@ fn decimal<'a>(value: ValueRef<'a>, precision: u8, scale: u8, inclusive: bool, s
     }
 }
 
+/// A bound that a clock of `zone` shows. The column's values are stored in UTC, and compared as the clock
+/// shows them.
+fn timestamp<'a>(shown: DateTime, inclusive: bool, side: Side, zone: &Zone) -> KeyBound<'a> {
+    // Dates of nought are the same in every zone, and come before all moments.
+    if shown.date.is_zero() {
+        return at(ValueRef::DateTime(shown), inclusive);
+    }
+    // Beyond the moments that the column has, one bound is as good as another.
+    let stored = |moment: i64| {
+        let moment = moment.clamp(MOMENTS.start - 1, MOMENTS.end);
+        ValueRef::DateTime(DateTime::from_unix_micros(moment, shown.fsp))
+    };
+    match zone.moment(shown) {
+        Some(Meant::One(moment)) => at(stored(moment), inclusive),
+        // The clock goes from before the bound to behind it at this moment.
+        Some(Meant::Skipped(moment)) => at(stored(moment), side == Side::Lower),
+        // The order of the moments is not that of what the clock shows.
+        Some(Meant::Two(_)) | None => KeyBound::Unusable,
+    }
+}
+
 fn date_time(value: ValueRef<'_>) -> Option<DateTime> {
     match value {
         ValueRef::Date(date) => Some(DateTime::from_date(date)),
@@ -340,28 +382,36 @@ fn reading_is_clean<T>(reading: &types::temporal::Reading<T>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expr::golden::TestEnvironment;
+
+    fn environment() -> TestEnvironment {
+        TestEnvironment::default()
+    }
 
     const TINY: ColumnType = ColumnType::Int { bytes: 1, unsigned: false };
     const UNSIGNED: ColumnType = ColumnType::Int { bytes: 4, unsigned: true };
 
     #[test]
     fn values_beyond_a_type_are_never_equal() {
-        assert_eq!(equal(ValueRef::Int(127), &TINY), KeyValue::Exact(ValueRef::Int(127)));
-        assert_eq!(equal(ValueRef::Int(128), &TINY), KeyValue::Never);
-        assert_eq!(equal(ValueRef::Int(-1), &UNSIGNED), KeyValue::Never);
-        assert_eq!(equal(ValueRef::Text(b"7"), &UNSIGNED), KeyValue::Exact(ValueRef::UInt(7)));
-        assert_eq!(equal(ValueRef::Text(b"7x"), &UNSIGNED), KeyValue::Unusable);
-        assert_eq!(equal(ValueRef::Double(7.5), &UNSIGNED), KeyValue::Never);
-        assert_eq!(equal(ValueRef::Null, &UNSIGNED), KeyValue::Never);
+        assert_eq!(equal(ValueRef::Int(127), &TINY, &environment()), KeyValue::Exact(ValueRef::Int(127)));
+        assert_eq!(equal(ValueRef::Int(128), &TINY, &environment()), KeyValue::Never);
+        assert_eq!(equal(ValueRef::Int(-1), &UNSIGNED, &environment()), KeyValue::Never);
+        assert_eq!(
+            equal(ValueRef::Text(b"7"), &UNSIGNED, &environment()),
+            KeyValue::Exact(ValueRef::UInt(7))
+        );
+        assert_eq!(equal(ValueRef::Text(b"7x"), &UNSIGNED, &environment()), KeyValue::Unusable);
+        assert_eq!(equal(ValueRef::Double(7.5), &UNSIGNED, &environment()), KeyValue::Never);
+        assert_eq!(equal(ValueRef::Null, &UNSIGNED, &environment()), KeyValue::Never);
     }
 
     #[test]
     fn bounds_move_to_the_next_value_inside() {
         let half = ValueRef::Double(7.5);
-        assert_eq!(bound(half, &TINY, false, Side::Lower), at(ValueRef::Int(8), true));
-        assert_eq!(bound(half, &TINY, true, Side::Upper), at(ValueRef::Int(7), true));
-        assert_eq!(bound(ValueRef::Int(1000), &TINY, true, Side::Upper), KeyBound::Open);
-        assert_eq!(bound(ValueRef::Int(1000), &TINY, true, Side::Lower), KeyBound::Empty);
-        assert_eq!(bound(ValueRef::Int(-1000), &TINY, true, Side::Lower), KeyBound::Open);
+        assert_eq!(bound(half, &TINY, false, Side::Lower, &environment()), at(ValueRef::Int(8), true));
+        assert_eq!(bound(half, &TINY, true, Side::Upper, &environment()), at(ValueRef::Int(7), true));
+        assert_eq!(bound(ValueRef::Int(1000), &TINY, true, Side::Upper, &environment()), KeyBound::Open);
+        assert_eq!(bound(ValueRef::Int(1000), &TINY, true, Side::Lower, &environment()), KeyBound::Empty);
+        assert_eq!(bound(ValueRef::Int(-1000), &TINY, true, Side::Lower, &environment()), KeyBound::Open);
     }
 }

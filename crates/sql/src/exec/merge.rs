@@ -6,7 +6,7 @@
 
 use super::access::{Left, Scratch, ranges};
 use super::join::{Running, passes, with_part};
-use super::key_value::{KeyValue, equal};
+use super::key_value::{KeyValue, equal_integer};
 use super::{Flow, RowConsumer, recycle};
 use crate::SqlError;
 use crate::expr::{Context, IntegerFilter, Part, Row, Slots};
@@ -91,7 +91,7 @@ impl<'s> Inner<'s> {
                 self.at += keys.partition_point(|known| *known < key);
                 return Ok(self.batch.column(0).values[self.at] == key);
             }
-            let KeyValue::Exact(value) = equal(ValueRef::Int(key), &self.point.column_type) else {
+            let KeyValue::Exact(value) = equal_integer(key, &self.point.column_type) else {
                 return Ok(false);
             };
             self.key.clear();

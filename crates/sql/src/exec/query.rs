@@ -681,7 +681,7 @@ impl RowSink for Branches<'_, '_> {
             .zip(values)
             .map(|(column, value)| match is_of_type(value, column) && shows_digits_of(value, column) {
                 true => *value,
-                false => crate::expr::coerce(*value, column, &arena).value,
+                false => crate::expr::coerce(*value, column, None, &arena).value,
             })
             .collect();
         if self.distinct {

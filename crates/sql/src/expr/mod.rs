@@ -19,7 +19,6 @@ mod result_type;
 mod row;
 mod row_set;
 mod stored_list;
-mod time_zones;
 pub(crate) mod value_keys;
 
 pub(crate) use aggregate::{
@@ -38,6 +37,7 @@ pub(crate) use stored_list::{StoredList, cells};
 use crate::ColumnMeta;
 use crate::spill::Workspace;
 use crate::text::SlotKind;
+use crate::variables::time_zones::Zone;
 use crate::{ErrorKind, SqlError};
 use base::sync::Arc;
 use bumpalo::Bump;
@@ -182,6 +182,8 @@ pub(crate) struct ColumnRef {
     pub digits: Option<u8>,
     /// True if its texts are JSON, for the JSON functions.
     pub is_json: bool,
+    /// True if it is a TIMESTAMP as its table stores it: in UTC.
+    pub in_utc: bool,
     /// How messages name it.
     pub name: String,
 }
@@ -469,8 +471,8 @@ pub(crate) trait Environment {
     fn row_count(&self) -> i64;
     /// When the statement started: microseconds since 1970 in UTC.
     fn now_micros(&self) -> i64;
-    /// Seconds that the session's time zone is ahead of UTC.
-    fn time_zone_seconds(&self) -> i32;
+    /// `@@time_zone`.
+    fn time_zone(&self) -> &Zone;
     /// Adds a warning to the statement's.
     fn warn(&self, kind: ErrorKind, message: String);
     /// Adds a note to the statement's warnings. No mode makes an error of it.

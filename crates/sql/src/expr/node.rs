@@ -17,6 +17,12 @@ pub(super) enum Node {
         column: usize,
         name: Box<str>,
     },
+    /// A TIMESTAMP column as its table stores it: in UTC. Its value is what the session's clock shows then.
+    Stamp {
+        part: usize,
+        column: usize,
+        name: Box<str>,
+    },
     Outer(usize),
     Subquery(Box<SubqueryNode>),
     Negate(Box<Node>),

@@ -144,7 +144,7 @@ impl Derivation {
     }
 }
 
-/// What the JSON functions take a value for.
+/// What the JSON functions, and UNIX_TIMESTAMP, take a value for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Meaning {
     #[default]
@@ -153,6 +153,8 @@ pub(super) enum Meaning {
     Boolean,
     /// A JSON text: its value.
     Json,
+    /// A moment as UTC shows it, and not as the session's zone does.
+    InUtc,
 }
 
 /// The properties of an expression that compilation uses.

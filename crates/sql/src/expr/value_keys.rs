@@ -40,7 +40,7 @@ impl ValueKeys {
             .zip(values)
             .map(|(column, value)| match is_of_type(value, column) {
                 true => *value,
-                false => crate::expr::coerce(*value, column, &arena).value,
+                false => crate::expr::coerce(*value, column, None, &arena).value,
             })
             .collect();
         self.codec.encode_prefix(&coerced, key);

@@ -560,7 +560,16 @@ impl<'a> Binder<'a> {
         let result = compiled.result_type();
         let (column_type, nullable) = (result.column_type.clone(), result.nullable);
         let digits = matches!(column_type, ColumnType::Double { .. }).then_some(result.decimals);
-        Ok(Expr::Column(ColumnRef { part, column, column_type, nullable, digits, is_json: false, name }))
+        Ok(Expr::Column(ColumnRef {
+            part,
+            column,
+            column_type,
+            nullable,
+            digits,
+            is_json: false,
+            in_utc: false,
+            name,
+        }))
     }
 }
 

@@ -31,8 +31,11 @@ impl Checks {
     /// # Errors
     /// 1054, 1305 and others of expressions.
     pub(crate) fn of(def: &TableDef, metadata: &TableMetadata) -> Result<Option<Checks>, SqlError> {
+        if metadata.conditions(def).next().is_none() {
+            return Ok(None);
+        }
         let mut scope = Scope::default();
-        scope.push(scope_of(&def.database, &def.name, &def.columns, None)?);
+        scope.push(scope_of(&def.database, &def.name, &def.columns, Some(def))?);
         let mut conditions = Vec::new();
         for (level, name, condition) in metadata.conditions(def) {
             let parsed = crate::text::parse::parse_expression(condition, LexicalMode::NONE)?;
@@ -43,9 +46,6 @@ impl Checks {
                 CheckLevel::Table => name.to_owned(),
             };
             conditions.push(Condition { name, test });
-        }
-        if conditions.is_empty() {
-            return Ok(None);
         }
         let table = format!("`{}`.`{}`", def.database, def.name);
         Ok(Some(Checks { conditions, table }))

@@ -392,6 +392,7 @@ pub(crate) fn scope_of(
         by_database: true,
         columns,
         nullable: false,
+        is_stored: def.is_some(),
         need: None,
     })
 }
@@ -404,6 +405,7 @@ fn meta_of(column: &Column, position: usize) -> Result<ColumnMeta, SqlError> {
         nullable: column.nullable,
         digits: None,
         is_json: false,
+        in_utc: false,
         name: column.name.clone(),
     });
     let mut meta = super::select::meta_of(&Compiled::new(&expr, Collation::Utf8mb4GeneralCi)?, &column.name);
@@ -477,6 +479,7 @@ pub(crate) fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
         by_database: false,
         columns,
         nullable: false,
+        is_stored: false,
         need: None,
     }
 }

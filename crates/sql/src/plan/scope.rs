@@ -37,6 +37,8 @@ pub(crate) struct ScopeTable {
     pub columns: Vec<ScopeColumn>,
     /// True for the inner side of an outer join: every column can be NULL.
     pub nullable: bool,
+    /// True if its values are as a table stores them: TIMESTAMP in UTC.
+    pub is_stored: bool,
     /// What the statement needs of it; notes the columns that are read. `None` for what needs no right.
     pub need: Option<Rc<RefCell<TableNeed>>>,
 }
@@ -147,6 +149,7 @@ impl Scope {
             nullable: found.nullable || table.nullable,
             digits: found.meta.fixed_digits(),
             is_json: found.is_json,
+            in_utc: table.is_stored && found.column_type.is_timestamp(),
             name: found.name.clone(),
         })
     }

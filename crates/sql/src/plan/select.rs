@@ -10,7 +10,7 @@ use super::query::{Planner, is_descending};
 use super::walk::{for_each_column, is_fixed};
 use super::{object_name, walk};
 use crate::expr::value_keys::ValueKeys;
-use crate::expr::{Aggregate, AggregateKind, Compiled, CompiledAggregate, Expr};
+use crate::expr::{Aggregate, AggregateKind, ColumnRef, Compiled, CompiledAggregate, Expr};
 use crate::{ColumnMeta, ColumnTraits, ErrorKind, SqlError};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -262,7 +262,7 @@ impl Planner<'_> {
             columns.push(pseudo_column(&compiled));
             metas.push(meta);
             output.push(match &item.expr {
-                Expr::Column(column) if column.part < from.inputs.len() => {
+                Expr::Column(column) if column.part < from.inputs.len() && !column.in_utc => {
                     Output::Column { part: column.part, column: column.column }
                 }
                 // The result of an aggregate may have digits that are not shown.
@@ -305,7 +305,13 @@ impl Planner<'_> {
         }
         let Parts { from, items, keys, aggregates, having, order, .. } = parts;
         let compile = |expr: &Expr| Compiled::new(expr, self.connection);
-        let compiled: Vec<Compiled> = keys.iter().map(compile).collect::<Result<_, _>>()?;
+        // Moments are grouped as they are stored: a clock shows an hour of autumn twice.
+        let stored = |key: &Expr| match key {
+            Expr::Column(column) => Expr::Column(ColumnRef { in_utc: false, ..column.clone() }),
+            key => key.clone(),
+        };
+        let compiled: Vec<Compiled> =
+            keys.iter().map(|key| compile(&stored(key))).collect::<Result<_, _>>()?;
         let width = from.inputs.len();
         let mut keeps_row = false;
         let mut look = |expr: &Expr| {
@@ -582,7 +588,7 @@ fn shortcut(parts: &Parts) -> Option<Shortcut> {
                 part.column == column.column && part.prefix_chars.is_none() && !part.descending
             })
         };
-        let index = indexes.iter().find(leads)?;
+        let index = indexes.iter().find(leads).filter(|_| !column.in_utc)?;
         Some(End { index: index.id, column: column.column, last })
     };
     aggregates.iter().map(end).collect::<Option<Vec<End>>>().map(Shortcut::Ends)

@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::expr::{Environment, SqlMode, VariableScope};
+use crate::variables::time_zones::Zone;
 use crate::variables::{Asked, structured};
 use crate::{ErrorKind, Level, SqlError, Warning};
 use std::cell::{Cell, RefCell};
@@ -197,8 +198,8 @@ impl Environment for SessionEnvironment<'_> {
         }
     }
 
-    fn time_zone_seconds(&self) -> i32 {
-        self.session.variables.common.zone_seconds
+    fn time_zone(&self) -> &Zone {
+        self.session.variables.zone()
     }
 
     fn warn(&self, kind: ErrorKind, message: String) {

@@ -110,9 +110,7 @@ impl Session {
 
     /// The clock of the current statement.
     pub(crate) fn clock(&self) -> Clock {
-        Clock {
-            unix_micros: (self.variables.timestamp() * 1e6) as i64,
-            zone_seconds: self.variables.common.zone_seconds,
-        }
+        let unix_micros = (self.variables.timestamp() * 1e6) as i64;
+        Clock { unix_micros, zone_seconds: self.variables.zone().seconds_at(unix_micros) }
     }
 }

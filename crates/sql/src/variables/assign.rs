@@ -2,6 +2,7 @@
 //! messages.
 
 use super::definition::{Definition, Kind};
+use super::time_zones::Zone;
 use super::{Setting, SqlMode};
 use crate::names::charsets;
 use crate::warning::Warnings;
@@ -309,12 +310,16 @@ fn tracked_list(text: &str) -> Result<String, SqlError> {
     Ok(names.join(","))
 }
 
-/// The canonical form of a time zone: SYSTEM, UTC or `+hh:mm` from -12:59 to +14:00.
+/// The canonical form of a time zone: SYSTEM, UTC, a name of the tz database, or `+hh:mm` from -12:59 to
+/// +14:00.
 fn time_zone(text: &str) -> Option<String> {
     for name in ["SYSTEM", "UTC"] {
         if text.eq_ignore_ascii_case(name) {
             return Some(name.to_owned());
         }
+    }
+    if let Some(name) = Zone::of(text).as_ref().and_then(Zone::name) {
+        return Some(name.to_owned());
     }
     let seconds = zone_offset(text)?;
     let minutes = seconds.unsigned_abs() / 60;

@@ -20,6 +20,7 @@ pub mod structured;
 mod table;
 #[cfg(test)]
 mod tests;
+pub(crate) mod time_zones;
 
 pub use assign::Assigned;
 pub use command_line::OptionError;
@@ -40,6 +41,7 @@ pub use session::{
 pub use setting::Setting;
 pub(crate) use table::{AUDIT_EVENTS, segments_default};
 pub use table::{Named, Variable, all, find, listed};
+pub use time_zones::Zone;
 
 /// The version in the handshake and in `@@version`. Its leading number is the version of MySQL's surface that
 /// is offered.

@@ -7,6 +7,7 @@ use super::{Setting, Variable, find};
 use crate::names::charsets;
 use crate::text::LexicalMode;
 use crate::variables::join_methods::JoinMethods;
+use crate::variables::time_zones::Zone;
 use crate::warning::Warnings;
 use crate::{ErrorKind, SqlError};
 use engine::Isolation;
@@ -158,8 +159,6 @@ pub struct Common {
     pub row_lock_wait_seconds: u64,
     /// `innodb_snapshot_isolation`.
     pub first_committer_wins: bool,
-    /// `time_zone` in seconds east of UTC. 0 for SYSTEM if the system's zone is UTC.
-    pub zone_seconds: i32,
     pub memory: MemoryLimits,
 }
 
@@ -169,6 +168,8 @@ pub struct SessionVariables {
     values: Values,
     /// Unpacked from `values` after each change.
     pub common: Common,
+    /// `time_zone`.
+    zone: Zone,
     /// LAST_INSERT_ID(): the first number that the last INSERT generated.
     pub last_insert_id: u64,
     /// `SET insert_id = n`: the number for the next AUTO_INCREMENT column.
@@ -201,6 +202,7 @@ impl SessionVariables {
         let values = globals.values();
         let common = unpack(&values);
         SessionVariables {
+            zone: zone_of(&values),
             values,
             common,
             last_insert_id: 0,
@@ -209,6 +211,11 @@ impl SessionVariables {
             pseudo_thread_id: 0,
             changed: None,
         }
+    }
+
+    /// `time_zone`.
+    pub fn zone(&self) -> &Zone {
+        &self.zone
     }
 
     /// From now on it is noted which variables are set, or no longer.
@@ -243,6 +250,7 @@ impl SessionVariables {
     pub fn store(&mut self, variable: Variable, setting: Setting) {
         self.values.set(variable, setting);
         self.common = unpack(&self.values);
+        self.zone = zone_of(&self.values);
     }
 
     fn store_named(&mut self, name: &str, setting: Setting) {
@@ -469,12 +477,16 @@ fn linked(name: &str, setting: &Setting) -> Option<(&'static str, Setting)> {
     })
 }
 
+/// A zone that has gone from the system since it was set counts as UTC.
+fn zone_of(values: &Values) -> Zone {
+    Zone::of(&values.text("time_zone")).unwrap_or(Zone::UTC)
+}
+
 fn unpack(values: &Values) -> Common {
     let sql_mode = find("sql_mode").map_or(0, |variable| match values.get(variable) {
         Setting::Set(bits) => *bits,
         _ => 0,
     });
-    let zone = values.text("time_zone");
     Common {
         autocommit: values.boolean("autocommit"),
         sql_mode: SqlMode(sql_mode),
@@ -511,7 +523,6 @@ fn unpack(values: &Values) -> Common {
         lock_wait_seconds: values.unsigned("lock_wait_timeout"),
         row_lock_wait_seconds: values.unsigned("innodb_lock_wait_timeout"),
         first_committer_wins: values.boolean("innodb_snapshot_isolation"),
-        zone_seconds: assign::zone_offset(&zone).unwrap_or(0),
         memory: MemoryLimits::unpack(values),
     }
 }

@@ -6,6 +6,7 @@ mod times;
 
 use super::SqlMode;
 use super::evaluate::Number;
+use crate::variables::time_zones::Zone;
 use crate::{ErrorKind, SqlError};
 use bumpalo::Bump;
 use types::{Column, ColumnType, Date, DateTime, Decimal, Time, ValueRef};
@@ -69,6 +70,8 @@ pub(crate) enum CoerceIssue {
     IncorrectTime { kind: &'static str, value: String },
     /// 1292 for a time that the column cannot hold; as a warning 1264.
     TimeOutOfRange { kind: &'static str, value: String },
+    /// The same, for a time that the clocks leave out; as a warning 1299.
+    TimeLeftOut { kind: &'static str, value: String },
 }
 
 impl CoerceIssue {
@@ -108,19 +111,25 @@ impl CoerceIssue {
                 ErrorKind::IncorrectValue,
                 format!("Incorrect {kind} value: '{value}' for column {place} at row {row}"),
             ),
-            CoerceIssue::IncorrectTime { kind, value } | CoerceIssue::TimeOutOfRange { kind, value } => {
-                SqlError::new(
-                    ErrorKind::TruncatedWrongValue,
-                    format!("Incorrect {kind} value: '{value}' for column {place} at row {row}"),
-                )
-            }
+            CoerceIssue::IncorrectTime { kind, value }
+            | CoerceIssue::TimeOutOfRange { kind, value }
+            | CoerceIssue::TimeLeftOut { kind, value } => SqlError::new(
+                ErrorKind::TruncatedWrongValue,
+                format!("Incorrect {kind} value: '{value}' for column {place} at row {row}"),
+            ),
         }
     }
 }
 
-/// Makes `value` fit `column`. New bytes go to `arena`.
+/// Makes `value` fit `column`. New bytes go to `arena`. A TIMESTAMP column gets the moment at which a clock
+/// of `zone` shows the value. Without a zone the column only shows values, and stores none.
 #[inline]
-pub(crate) fn coerce<'a>(value: ValueRef<'a>, column: &Column, arena: &'a Bump) -> Coerced<'a> {
+pub(crate) fn coerce<'a>(
+    value: ValueRef<'a>,
+    column: &Column,
+    zone: Option<&Zone>,
+    arena: &'a Bump,
+) -> Coerced<'a> {
     match (&column.column_type, value) {
         // Almost all statements have such values, and nothing has to be done to them.
         (ColumnType::Int { bytes: 4, unsigned: false }, ValueRef::Int(number))
@@ -138,11 +147,11 @@ pub(crate) fn coerce<'a>(value: ValueRef<'a>, column: &Column, arena: &'a Bump) 
         {
             Coerced::fits(value)
         }
-        _ => coerce_any(value, column, arena),
+        _ => coerce_any(value, column, zone, arena),
     }
 }
 
-fn coerce_any<'a>(value: ValueRef<'a>, column: &Column, arena: &'a Bump) -> Coerced<'a> {
+fn coerce_any<'a>(value: ValueRef<'a>, column: &Column, zone: Option<&Zone>, arena: &'a Bump) -> Coerced<'a> {
     let column_type = &column.column_type;
     if value.is_null() {
         return match column.nullable {
@@ -167,8 +176,8 @@ fn coerce_any<'a>(value: ValueRef<'a>, column: &Column, arena: &'a Bump) -> Coer
         }
         ColumnType::Date => times::date(value),
         ColumnType::Time { fsp } => times::time(value, fsp),
-        ColumnType::DateTime { fsp } => times::date_time(value, fsp, false),
-        ColumnType::Timestamp { fsp } => times::date_time(value, fsp, true),
+        ColumnType::DateTime { fsp } => times::date_time(value, fsp, None),
+        ColumnType::Timestamp { fsp } => times::date_time(value, fsp, zone),
     }
 }
 

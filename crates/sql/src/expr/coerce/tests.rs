@@ -5,7 +5,7 @@ use types::Collation;
 fn stored(column_type: ColumnType, value: ValueRef<'_>) -> (String, Option<String>) {
     let column = Column { name: "c".into(), column_type, nullable: false };
     let arena = Bump::new();
-    let coerced = coerce(value, &column, &arena);
+    let coerced = coerce(value, &column, Some(&Zone::UTC), &arena);
     (text_of(&coerced.value), coerced.issue.map(|issue| issue.to_error_in("d", "t", "c", 1).to_string()))
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::evaluate::{Number, shown};
 use super::{CoerceIssue, Coerced, SqlMode, number_of, text_of};
+use crate::variables::time_zones::{Meant, Zone, is_storable};
 use types::temporal::{Reading, date_time_from_number, read_date_time, read_time, time_from_number};
 use types::{Column, ColumnType, Date, DateTime, Decimal, Time, ValueRef};
 
@@ -51,23 +52,28 @@ pub(super) fn date<'a>(value: ValueRef<'a>) -> Coerced<'a> {
     }
 }
 
-/// The years that a TIMESTAMP holds in 32 bits of seconds.
-const TIMESTAMP_SECONDS_MAX: i64 = i32::MAX as i64;
-
-pub(super) fn date_time<'a>(value: ValueRef<'a>, fsp: u8, is_timestamp: bool) -> Coerced<'a> {
+/// What a DATETIME column stores, or with `zone` a TIMESTAMP column: the moment at which a clock of the zone
+/// shows the value, as UTC shows it.
+pub(super) fn date_time<'a>(value: ValueRef<'a>, fsp: u8, zone: Option<&Zone>) -> Coerced<'a> {
     let zero = ValueRef::DateTime(DateTime { fsp, ..DateTime::ZERO });
     let Some(reading) = moment(&value) else { return Coerced::with(zero, incorrect("datetime", &value)) };
-    let moment = reading.value.with_fsp(fsp);
-    if is_timestamp && moment != (DateTime { fsp, ..DateTime::ZERO }) {
+    let mut moment = reading.value.with_fsp(fsp);
+    let mut issue = reading.truncated.then(|| incorrect("datetime", &value));
+    if let Some(zone) = zone
+        && moment != (DateTime { fsp, ..DateTime::ZERO })
+    {
         if !moment.date.is_complete() {
             return Coerced::with(zero, incorrect("datetime", &value));
         }
-        let seconds = moment.to_unix_micros().div_euclid(1_000_000);
-        if !(1..=TIMESTAMP_SECONDS_MAX).contains(&seconds) {
+        let Some(meant) = zone.moment(moment).filter(|meant| is_storable(meant.micros())) else {
             return Coerced::with(zero, out_of_range("datetime", &value));
+        };
+        if let Meant::Skipped(_) = meant {
+            let (kind, value) = ("datetime", shown(text_of(&value).as_bytes()));
+            issue = issue.or(Some(CoerceIssue::TimeLeftOut { kind, value }));
         }
+        moment = DateTime::from_unix_micros(meant.micros(), fsp);
     }
-    let issue = reading.truncated.then(|| incorrect("datetime", &value));
     Coerced::maybe(ValueRef::DateTime(moment), issue)
 }
 

@@ -6,7 +6,7 @@ mod unify;
 
 pub(super) use unify::{unify, unify_with_times};
 
-use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing, json};
+use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing, clock, json};
 use super::node::{self, Call, Conversion, Node, RowTest, SubqueryNode};
 use super::result_type::{Class, Derivation, Meaning, Typed};
 use super::{Arithmetic, ColumnRef, Comparison, Expr, Function, Quantifier, Subquery, SubqueryTest};
@@ -160,12 +160,20 @@ impl Compiler {
     }
 
     fn comparison(&mut self, op: Comparison, left: &Expr, right: &Expr) -> Result<Compiled, SqlError> {
+        let (left_expr, right_expr) = (left, right);
         let (mut left, mut right) = match (is_extract(left), is_extract(right)) {
             // As in MariaDB, a JSON string compares with other values by its characters.
             (true, false) => (self.expr(&unquoted(left))?, self.expr(right)?),
             (false, true) => (self.expr(left)?, self.expr(&unquoted(right))?),
             (true, true) | (false, false) => (self.expr(left)?, self.expr(right)?),
         };
+        // Two moments are compared as they are stored: a clock shows an hour of autumn twice.
+        if let (Expr::Column(of_left), Expr::Column(of_right)) = (left_expr, right_expr)
+            && of_left.in_utc
+            && of_right.in_utc
+        {
+            (left, right) = (stored_node(of_left), stored_node(of_right));
+        }
         if right.1.class.is_numeric() {
             constants::want_number(&mut left);
         }
@@ -419,6 +427,9 @@ impl Compiler {
                     unit = Some(*given);
                     self.expr(amount)?
                 }
+                Expr::Column(column) if column.in_utc && *function == clock::UNIX_TIMESTAMP => {
+                    stored_node(column)
+                }
                 argument => self.expr(argument)?,
             };
             if function.is_of_numbers() {
@@ -515,7 +526,17 @@ fn column_node(column: &ColumnRef) -> Compiled {
         typed.meaning = Meaning::Json;
     }
     let name = column.name.as_str().into();
-    (Node::Column { part: column.part, column: column.column, name }, typed)
+    let (part, column, in_utc) = (column.part, column.column, column.in_utc);
+    match in_utc {
+        true => (Node::Stamp { part, column, name }, typed),
+        false => (Node::Column { part, column, name }, typed),
+    }
+}
+
+/// A TIMESTAMP column as it is stored.
+fn stored_node(column: &ColumnRef) -> Compiled {
+    let (node, typed) = column_node(&ColumnRef { in_utc: false, ..column.clone() });
+    (node, Typed { meaning: Meaning::InUtc, ..typed })
 }
 
 /// The type of a column's values.

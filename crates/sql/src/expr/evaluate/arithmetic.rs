@@ -199,7 +199,7 @@ fn describe(node: &Node, context: &Context<'_>) -> String {
     match node {
         Node::Constant(value) => literal(&value.as_ref()),
         Node::Slot(index) => literal(&context.slots.value(*index)),
-        Node::Column { name, .. } => format!("`{name}`"),
+        Node::Column { name, .. } | Node::Stamp { name, .. } => format!("`{name}`"),
         Node::Negate(operand) => format!("-{}", describe(operand, context)),
         Node::BitNot(operand) => format!("~{}", describe(operand, context)),
         Node::Not(operand) => format!("!{}", describe(operand, context)),

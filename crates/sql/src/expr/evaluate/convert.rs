@@ -265,8 +265,7 @@ pub(crate) fn new_text<'a>(text: impl AsRef<str>, context: &Context<'a>) -> Valu
 
 /// The day on which the statement started, in the session's time zone.
 pub(crate) fn now(context: &Context<'_>, fsp: u8) -> DateTime {
-    let zone = context.environment.time_zone_seconds() as i64 * 1_000_000;
-    DateTime::from_unix_micros(context.environment.now_micros() + zone, fsp)
+    context.environment.time_zone().shown(context.environment.now_micros(), fsp)
 }
 
 /// A value as a date and time. `None` for NULL, and with warning 1292 for a value that is none.

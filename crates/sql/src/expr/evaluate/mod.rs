@@ -33,6 +33,12 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         Node::Constant(value) => value.as_ref(),
         Node::Slot(index) => context.slots.value(*index),
         Node::Column { part, column, .. } => row.get(*part, *column),
+        Node::Stamp { part, column, .. } => match row.get(*part, *column) {
+            ValueRef::DateTime(stored) => {
+                ValueRef::DateTime(context.environment.time_zone().from_utc(stored))
+            }
+            other => other,
+        },
         Node::Outer(index) => context.slots.outer[*index],
         Node::Subquery(subquery) => subquery::value(subquery, row, context)?,
         Node::Negate(operand) => arithmetic::negate(operand, row, context)?,

@@ -5,8 +5,8 @@ use super::moment_text;
 use super::time::SECOND_MICROS;
 use crate::expr::Context;
 use crate::expr::evaluate::convert::{new_text, now, to_date_time};
-use crate::expr::result_type::Typed;
-use crate::expr::time_zones::{self, Zone};
+use crate::expr::result_type::{Meaning, Typed};
+use crate::variables::time_zones::{self, Zone};
 use crate::{ErrorKind, SqlError};
 use types::{DateTime, Decimal, ValueRef};
 
@@ -166,7 +166,6 @@ fn unix_timestamp<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     }
     let value = arguments.value(0)?;
     let moment = or_null!(to_date_time(&value, context));
-    let zone = context.environment.time_zone_seconds() as i64 * SECOND_MICROS;
     if !moment.date.is_complete() {
         let is_moment = matches!(value, ValueRef::DateTime(_));
         // A TIMESTAMP of nought is 0, and no other date of nought is a moment.
@@ -178,7 +177,10 @@ fn unix_timestamp<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         }
         return Ok(ValueRef::Null);
     }
-    let micros = moment.to_unix_micros() - zone;
+    let micros = match arguments.call.meanings.first() {
+        Some(Meaning::InUtc) => moment.to_unix_micros(),
+        _ => or_null!(context.environment.time_zone().moment(moment)).micros(),
+    };
     let in_range = (0..=i32::MAX as i64 * SECOND_MICROS + SECOND_MICROS - 1).contains(&micros);
     Ok(match (in_range, moment.fsp) {
         (false, _) => ValueRef::Null,
@@ -195,8 +197,7 @@ fn from_unix_time<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     if seconds.is_negative() || micros > (i32::MAX as i64 * SECOND_MICROS + SECOND_MICROS - 1) as i128 {
         return Ok(ValueRef::Null);
     }
-    let zone = context.environment.time_zone_seconds() as i64 * SECOND_MICROS;
-    let moment = DateTime::from_unix_micros(micros.as_i64() + zone, fsp);
+    let moment = context.environment.time_zone().shown(micros.as_i64(), fsp);
     if arguments.len() == 1 {
         return Ok(ValueRef::DateTime(moment));
     }

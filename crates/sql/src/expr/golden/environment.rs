@@ -1,6 +1,7 @@
 //! A session for tests.
 
 use crate::expr::{Environment, VariableScope};
+use crate::variables::time_zones::Zone;
 use crate::{ErrorKind, SqlError};
 use std::cell::RefCell;
 use types::Value;
@@ -54,8 +55,8 @@ impl Environment for TestEnvironment {
     fn now_micros(&self) -> i64 {
         NOW_MICROS
     }
-    fn time_zone_seconds(&self) -> i32 {
-        0
+    fn time_zone(&self) -> &Zone {
+        &Zone::UTC
     }
     fn warn(&self, kind: ErrorKind, _message: String) {
         self.warnings.borrow_mut().push(kind.code());

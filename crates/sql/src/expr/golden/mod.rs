@@ -13,7 +13,7 @@ use super::{Compiled, Context, Environment, Row, Slots};
 use crate::SqlError;
 use crate::plan::bind::Binder;
 use crate::plan::scope::Scope;
-use environment::TestEnvironment;
+pub(crate) use environment::TestEnvironment;
 use sqlparser::ast;
 use std::path::PathBuf;
 use types::{Collation, ValueRef};

@@ -4,6 +4,7 @@ use super::environment::TestEnvironment;
 use crate::expr::functions::time;
 use crate::expr::{Arithmetic, Comparison, Compiled, Context, Expr, Function, IntervalUnit, Row, Slots};
 use crate::text::SlotKind;
+use crate::variables::time_zones::Zone;
 use proptest::prelude::*;
 use types::{Collation, ColumnType, Date, DateTime, Decimal, Time, Value};
 
@@ -123,7 +124,7 @@ fn run(build: impl Fn(&[Expr]) -> Expr, operands: &[Value]) {
             crate::expr::evaluate::write_text(&value, &mut text);
             for column_type in targets() {
                 let column = types::Column { name: "c".into(), column_type, nullable: false };
-                let coerced = crate::expr::coerce(value, &column, &arena);
+                let coerced = crate::expr::coerce(value, &column, Some(&Zone::UTC), &arena);
                 let codec = types::RowCodec::new(std::slice::from_ref(&column));
                 let mut image = Vec::new();
                 codec.encode(&[coerced.value], &mut image);

@@ -703,7 +703,7 @@ fn copy(
 ) -> Result<u64, SqlError> {
     let instance = session.instance.clone();
     let old = table.def();
-    let metadata = TableMetadata::of(&old)?;
+    let metadata = TableMetadata::of(&old)?.in_zone(&old, session.variables.zone());
     let renamed = check_foreign_keys(session, &old, actions)?;
     let (mut spec, sources) = changed(&old, &metadata, actions)?;
     let before = Before { keys: &[], renamed: &renamed };

@@ -10,6 +10,7 @@ use crate::expr::{CoerceIssue, coerce};
 use crate::plan::checks::Checks;
 use crate::variables::SqlMode;
 use crate::variables::assign::engine_named;
+use crate::variables::time_zones::Zone;
 use crate::{ErrorKind, SqlError, Warnings, names};
 use bumpalo::Bump;
 use engine::{IndexDef, TableDef};
@@ -30,6 +31,9 @@ pub(super) struct Surroundings<'a> {
     /// The collation of the database.
     pub collation: Collation,
     pub sql_mode: SqlMode,
+    pub zone: Zone,
+    /// `explicit_defaults_for_timestamp`.
+    pub explicit_timestamps: bool,
     pub default_engine: String,
     /// `innodb_strict_mode`.
     pub strict_options: bool,
@@ -72,7 +76,10 @@ pub(super) fn build(
     let foreign_keys = foreign_keys(name, around.database, &mut spec)?;
     let primary = primary_key(&mut spec)?;
     let auto_increment = auto_increment_column(&spec)?;
-    check_defaults(&mut spec.columns, around.sql_mode)?;
+    if !around.explicit_timestamps {
+        settle_timestamps(&mut spec.columns);
+    }
+    check_defaults(&mut spec.columns, around)?;
     let columns: Vec<Column> = spec
         .columns
         .iter()
@@ -415,8 +422,27 @@ fn auto_increment_column(spec: &TableSpec) -> Result<Option<usize>, SqlError> {
     Ok(found)
 }
 
+/// What TIMESTAMP columns are where the session does not ask for explicit defaults: NOT NULL, the first of
+/// them with the present time, and the others with the date of nought.
+fn settle_timestamps(columns: &mut [ColumnSpec]) {
+    let timestamps = columns.iter_mut().filter(|column| column.column_type.is_timestamp());
+    for (position, column) in timestamps.enumerate() {
+        if column.nullable.is_some_and(|nullable| nullable) {
+            continue;
+        }
+        column.nullable = Some(false);
+        let is_bare = column.extras.default == ColumnDefault::Unset && !column.extras.on_update_now;
+        if is_bare && position == 0 {
+            column.extras.default = ColumnDefault::Now;
+            column.extras.on_update_now = true;
+        } else if column.extras.default == ColumnDefault::Unset {
+            column.extras.default = ColumnDefault::Text(types::DateTime::ZERO.to_string());
+        }
+    }
+}
+
 /// Decides which columns are nullable, and checks that every default fits its column.
-fn check_defaults(columns: &mut [ColumnSpec], mode: SqlMode) -> Result<(), SqlError> {
+fn check_defaults(columns: &mut [ColumnSpec], around: &Surroundings<'_>) -> Result<(), SqlError> {
     for column in columns {
         if column.auto_increment {
             column.nullable = Some(false);
@@ -433,7 +459,7 @@ fn check_defaults(columns: &mut [ColumnSpec], mode: SqlMode) -> Result<(), SqlEr
         }
         let described =
             Column { name: column.name.clone(), column_type: column.column_type.clone(), nullable };
-        column.extras.default = settled_default(&column.extras.default, &described, mode)?;
+        column.extras.default = settled_default(&column.extras.default, &described, around)?;
     }
     Ok(())
 }
@@ -442,14 +468,17 @@ fn check_defaults(columns: &mut [ColumnSpec], mode: SqlMode) -> Result<(), SqlEr
 pub(super) fn settled_default(
     default: &ColumnDefault,
     column: &Column,
-    mode: SqlMode,
+    around: &Surroundings<'_>,
 ) -> Result<ColumnDefault, SqlError> {
+    let mode = around.sql_mode;
     let Some(value) = literal(default) else { return Ok(default.clone()) };
     let arena = Bump::new();
-    let coerced = coerce(value, column, &arena);
+    let coerced = coerce(value, column, Some(&around.zone), &arena);
     let is_allowed = coerced.clone().in_mode(&value, column, mode.into()) == coerced;
     let fits = match &coerced.issue {
         _ if !is_allowed => false,
+        // The moment is not one that a TIMESTAMP has.
+        Some(CoerceIssue::TimeOutOfRange { .. }) if column.column_type.is_timestamp() => false,
         None | Some(CoerceIssue::TruncatedNote) => true,
         Some(_) => !mode.is_strict() && !matches!(coerced.issue, Some(CoerceIssue::Incorrect { .. })),
     };
@@ -468,10 +497,10 @@ pub(super) fn settled_default(
             ColumnDefault::Number(text) => ColumnDefault::Text(text.clone()),
             other => other.clone(),
         },
-        _ => match default {
-            ColumnDefault::Number(text) => ColumnDefault::Text(text.clone()),
-            other => other.clone(),
-        },
+        ValueRef::Date(date) => ColumnDefault::Text(date.to_string()),
+        ValueRef::Time(time) => ColumnDefault::Text(time.to_string()),
+        ValueRef::DateTime(moment) => ColumnDefault::Text(moment.to_string()),
+        ValueRef::Null => ColumnDefault::Null,
     })
 }
 

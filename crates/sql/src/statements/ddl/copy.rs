@@ -6,11 +6,11 @@ use crate::definition::metadata::TableMetadata;
 use crate::expr::{CoerceIssue, Coerced, SqlMode, coerce};
 use crate::session::ProgressMeter;
 use crate::statements::dml::{note_issue, write_error};
+use crate::variables::time_zones::Zone;
 use crate::{ResultSink, Session, SqlError};
 use base::IndexId;
 use bumpalo::Bump;
 use engine::{Direction, KeyList, KeyRange, Table};
-use std::ops::Bound;
 use types::{Column, ColumnType, Value, ValueRef};
 
 /// How many rows are passed to the engine at once.
@@ -43,13 +43,13 @@ pub(super) fn copy_rows(
     let same = old.columns == new.columns
         && sources.iter().enumerate().all(|(position, source)| *source == Some(position));
     let instance = session.instance.clone();
+    let zone = session.variables.zone().clone();
     let mut write = instance.database.begin_write()?;
     let mut batch = KeyList::default();
     let mut arena = Bump::new();
     let mut image = Vec::new();
     let mut count = 0;
-    let everything = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
-    let mut scan = from.scan(engine::Reader::newest(), IndexId(0), everything, Direction::Forward);
+    let mut scan = from.scan(engine::Reader::newest(), IndexId(0), KeyRange::all(), Direction::Forward);
     loop {
         let row = scan.next_row()?;
         if row.is_none() || batch.len() >= ROWS_A_BATCH {
@@ -80,8 +80,9 @@ pub(super) fn copy_rows(
                 Some(source) if old.columns[*source].column_type == column.column_type => view.get(*source),
                 Some(source) if view.is_null(*source) => ValueRef::Null,
                 Some(source) => {
-                    let value = view.get(*source);
-                    let coerced = coerce(value, column, &arena)
+                    let from = &old.columns[*source].column_type;
+                    let (value, coerced) = converted(view.get(*source), from, column, &zone, &arena);
+                    let coerced = coerced
                         .in_digits(metadata.columns[position].float_digits)
                         .in_mode(&value, column, mode);
                     note_issue(session, &coerced, &new, &column.name, count)?;
@@ -98,14 +99,16 @@ pub(super) fn copy_rows(
                 }
                 None => defaults[position].as_ref(),
             };
-            let value = if value.is_null() && !column.nullable {
+            let value = if !value.is_null() || column.nullable {
+                value
+            } else if let Some(now) = clock.in_place_of_null(column) {
+                now
+            } else {
                 // A NULL that the column cannot hold counts as cut, as in MariaDB, and not as NULL.
-                let value = coerce(value, column, &arena).value;
+                let value = coerce(value, column, None, &arena).value;
                 let cut = Coerced { value, issue: Some(CoerceIssue::Truncated) };
                 note_issue(session, &cut, &new, &column.name, count)?;
                 cut.value
-            } else {
-                value
             };
             values.push(value);
         }
@@ -116,6 +119,27 @@ pub(super) fn copy_rows(
     Ok(count)
 }
 
+/// A value of a column of type `from` as a statement reads it, and what another column stores for it.
+fn converted<'v>(
+    value: ValueRef<'v>,
+    from: &ColumnType,
+    column: &Column,
+    zone: &Zone,
+    arena: &'v Bump,
+) -> (ValueRef<'v>, Coerced<'v>) {
+    match value {
+        // A moment stays the same moment.
+        _ if from.is_timestamp() && column.column_type.is_timestamp() => {
+            (value, coerce(value, column, None, arena))
+        }
+        ValueRef::DateTime(stored) if from.is_timestamp() => {
+            let shown = ValueRef::DateTime(zone.from_utc(stored));
+            (shown, coerce(shown, column, None, arena))
+        }
+        _ => (value, coerce(value, column, Some(zone), arena)),
+    }
+}
+
 /// NO_ZERO_DATE refuses a date of nought for rows that are there, in strict mode and without it. A TIMESTAMP
 /// may be nought.
 fn check_implicit(
@@ -124,8 +148,8 @@ fn check_implicit(
     mode: SqlMode,
     arena: &Bump,
 ) -> Result<(), CoerceIssue> {
-    if column.nullable || matches!(column.column_type, ColumnType::Timestamp { .. }) {
+    if column.nullable || column.column_type.is_timestamp() {
         return Ok(());
     }
-    coerce(*value, column, arena).in_mode(value, column, mode).issue.map_or(Ok(()), Err)
+    coerce(*value, column, None, arena).in_mode(value, column, mode).issue.map_or(Ok(()), Err)
 }

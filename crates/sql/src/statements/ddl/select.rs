@@ -168,7 +168,7 @@ fn fill(
         for (value, position) in given.iter().zip(target) {
             let column = &def.columns[*position];
             let mode = session.variables.common.sql_mode.into();
-            let coerced = crate::expr::coerce(*value, column, &arena)
+            let coerced = crate::expr::coerce(*value, column, Some(session.variables.zone()), &arena)
                 .in_digits(metadata.columns[*position].float_digits)
                 .in_mode(value, column, mode);
             let noted = crate::statements::dml::note_issue(session, &coerced, &def, &column.name, number);

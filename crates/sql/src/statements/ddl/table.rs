@@ -35,6 +35,8 @@ pub(super) fn surroundings<'a>(session: &Session, database: &'a str) -> Result<S
         database,
         collation: session.database_collation(database)?,
         sql_mode: session.variables.common.sql_mode,
+        zone: session.variables.zone().clone(),
+        explicit_timestamps: session.variables.values().boolean("explicit_defaults_for_timestamp"),
         default_engine: session.variables.values().text("default_storage_engine"),
         strict_options: session.variables.values().boolean("innodb_strict_mode"),
         page_size: u32::try_from(values.unsigned("innodb_page_size")).unwrap_or(u32::MAX),

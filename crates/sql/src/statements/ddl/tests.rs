@@ -17,6 +17,8 @@ fn define_in_pages(page_size: u32, body: &str) -> Result<(engine::TableDef, Warn
         database: "test",
         collation: Collation::Utf8mb4GeneralCi,
         sql_mode: SqlMode(SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::NO_ENGINE_SUBSTITUTION.0),
+        zone: crate::variables::time_zones::Zone::UTC,
+        explicit_timestamps: true,
         default_engine: "Latchwork".to_owned(),
         strict_options: true,
         page_size,

@@ -3,7 +3,7 @@
 use super::inserter::{copy_to, no_default};
 use crate::accounts::Rights;
 use crate::definition::defaults::Clock;
-use crate::expr::{CoerceIssue, Compiled, Context, Part, Row, coerce};
+use crate::expr::{CoerceIssue, ColumnRef, Compiled, Context, Expr, Part, Row, coerce};
 use crate::plan::bind::{Binder, SlotInfo, Subqueries};
 use crate::plan::checks::Checks;
 use crate::plan::object_name;
@@ -19,6 +19,8 @@ use types::{Collation, RowView, Value, ValueRef};
 enum Right {
     Default,
     Value(Compiled),
+    /// A TIMESTAMP column, for another: its value stays as it is stored.
+    Moment(Compiled),
 }
 
 /// The assignments of a statement.
@@ -107,7 +109,13 @@ impl Assignments {
                 let mut binder = Binder::new(scope, literals.slots, clause);
                 binder.subqueries = subqueries;
                 let expr = binder.bind(&assignment.value)?;
-                Right::Value(Compiled::for_column(&expr, literals.connection)?)
+                match expr {
+                    Expr::Column(from) if from.in_utc && columns[column].column_type.is_timestamp() => {
+                        let from = Expr::Column(ColumnRef { in_utc: false, ..from });
+                        Right::Moment(Compiled::for_column(&from, literals.connection)?)
+                    }
+                    expr => Right::Value(Compiled::for_column(&expr, literals.connection)?),
+                }
             };
             bound.push((column, right));
         }
@@ -270,7 +278,7 @@ impl<'a> Assigning<'a> {
         for (column, right) in &assignments.0 {
             let described = &target.def.columns[*column];
             let value = match right {
-                Right::Value(compiled) => {
+                Right::Value(compiled) | Right::Moment(compiled) => {
                     let current: &'a [ValueRef<'a>] = context.arena.alloc_slice_copy(values);
                     let mut parts = vec![Part::Values(current)];
                     parts.extend_from_slice(others);
@@ -293,9 +301,14 @@ impl<'a> Assigning<'a> {
                 continue;
             }
             let given = match value {
-                ValueRef::Null | ValueRef::Time(_) => {
-                    Clock::of(context.environment).in_place_of(&value, described)
-                }
+                ValueRef::Null => match Clock::of(context.environment).in_place_of_null(described) {
+                    Some(now) => {
+                        values[*column] = now;
+                        continue;
+                    }
+                    None => None,
+                },
+                ValueRef::Time(_) => Clock::of(context.environment).in_place_of(&value, described),
                 _ => None,
             };
             let value = given.map_or(value, |given| copy_to(given.as_ref(), context.arena));
@@ -303,10 +316,18 @@ impl<'a> Assigning<'a> {
                 return Err(CoerceIssue::Null.to_error(&described.name, number));
             }
             let digits = target.metadata.columns[*column].float_digits;
-            let mut coerced = coerce(value, described, context.arena).in_digits(digits);
+            let zone = match right {
+                Right::Value(_) => Some(context.environment.time_zone()),
+                Right::Moment(_) | Right::Default => None,
+            };
+            let mut coerced = coerce(value, described, zone, context.arena).in_digits(digits);
             // What a column has, it may keep.
-            let is_itself =
-                matches!(right, Right::Value(compiled) if compiled.as_column() == Some((0, *column)));
+            let is_itself = match right {
+                Right::Value(compiled) | Right::Moment(compiled) => {
+                    compiled.as_column() == Some((0, *column))
+                }
+                Right::Default => false,
+            };
             if !is_itself {
                 coerced = coerced.in_mode(&value, described, context.environment.sql_mode());
             }

@@ -33,7 +33,11 @@ impl Session {
         let head = scanner.head()?;
         let rows = scanner.clone();
         self.state.warnings.forget_old();
-        let mut result = self.plain_insert(&mut scanner, &head, sql.len(), parameters)?;
+        let Some(mut result) = self.plain_insert(&mut scanner, &head, sql.len(), parameters) else {
+            // The planned way warns again of the rows that were read.
+            self.state.warnings.clear();
+            return None;
+        };
         for _ in 0..DEFINITION_RETRIES {
             if !matches!(&result, Err(error) if error.is_definition_changed()) {
                 break;

@@ -280,7 +280,7 @@ impl Keeper<'_> {
         };
         for (column, value) in link.child_columns.iter().zip(&new_parent) {
             let described = &child.def.columns[*column];
-            let coerced = coerce(value.as_ref(), described, &arena);
+            let coerced = coerce(value.as_ref(), described, None, &arena);
             if coerced.issue.is_some() {
                 return Err(refused(ErrorKind::RowIsReferenced, "delete or update a parent", &link.text));
             }

@@ -347,13 +347,19 @@ impl Inserter {
         arena: &'v Bump,
     ) -> Result<ValueRef<'v>, SqlError> {
         let given = match value {
-            ValueRef::Null | ValueRef::Time(_) => session.clock().in_place_of(&value, column),
+            ValueRef::Null => match session.clock().in_place_of_null(column) {
+                Some(now) => return Ok(now),
+                None => None,
+            },
+            ValueRef::Time(_) => session.clock().in_place_of(&value, column),
             _ => None,
         };
         let value = given.map_or(value, |given| copy_to(given.as_ref(), arena));
         let digits = self.target.metadata.columns[position].float_digits;
         let mode = session.variables.common.sql_mode.into();
-        let coerced = coerce(value, column, arena).in_digits(digits).in_mode(&value, column, mode);
+        let coerced = coerce(value, column, Some(session.variables.zone()), arena)
+            .in_digits(digits)
+            .in_mode(&value, column, mode);
         if coerced.issue.is_some() {
             self.issue(session, &coerced, &column.name)?;
         }

@@ -18,7 +18,7 @@ pub(crate) use foreign_keys::Search;
 pub(crate) use load::load_data;
 
 use crate::expr::{CoerceIssue, Coerced};
-use crate::{Session, SqlError};
+use crate::{ErrorKind, Session, SqlError};
 use base::IndexId;
 use engine::{Direction, Error, KeyRange, Reader, Table, TableDef};
 use std::ops::Bound;
@@ -54,7 +54,13 @@ pub(crate) fn warn_of_issue(
         CoerceIssue::TimeOutOfRange { .. } => &CoerceIssue::OutOfRange,
         other => other,
     };
-    let error = shown.to_error_in(&def.database, &def.name, column, row);
+    let error = match shown {
+        CoerceIssue::TimeLeftOut { .. } => SqlError::new(
+            ErrorKind::InvalidTimestamp,
+            format!("Invalid TIMESTAMP value in column '{column}' at row {row}"),
+        ),
+        shown => shown.to_error_in(&def.database, &def.name, column, row),
+    };
     let level = if issue.is_error_when_strict() { crate::Level::Warning } else { crate::Level::Note };
     warnings.push(level, error.kind, error.message);
 }

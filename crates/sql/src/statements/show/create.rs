@@ -134,13 +134,14 @@ fn push_comment(comment: &str, line: &mut String, mode: LexicalMode) {
     }
 }
 
-/// The statement that would create the table as it is, for a session that reads it in this mode.
+/// The statement that would create the table as it is, for this session.
 ///
 /// # Errors
 /// 1105 for a damaged catalogue.
-pub(super) fn create_statement(table: &Table, mode: LexicalMode) -> Result<String, SqlError> {
+pub(super) fn create_statement(table: &Table, session: &Session) -> Result<String, SqlError> {
     let def = table.def();
-    let metadata = TableMetadata::of(&def)?;
+    let mode = session.lexical();
+    let metadata = TableMetadata::of(&def)?.in_zone(&def, session.variables.zone());
     let mut lines: Vec<String> =
         (0..def.columns.len()).map(|position| column_line(&def, &metadata, position, mode)).collect();
     if let Some(primary) = &def.primary {
@@ -192,7 +193,7 @@ pub(super) fn show_create(
         }
         let table = session.table(&database, &name)?;
         let mut listing = Listing::new([("Table", characters(64)), ("Create Table", characters(1024))]);
-        listing.push(vec![Value::text(name), Value::text(create_statement(&table, session.lexical())?)]);
+        listing.push(vec![Value::text(name), Value::text(create_statement(&table, session)?)]);
         return listing.send(session, sink);
     }
     if words.accept("DATABASE") || words.accept("SCHEMA") {

@@ -262,7 +262,7 @@ fn columns_listing(session: &Session, database: &str, name: &str, full: bool) ->
     session.check_columns_seen(database, name)?;
     let table = session.table(database, name)?;
     let def = table.def();
-    let metadata = TableMetadata::of(&def)?;
+    let metadata = TableMetadata::of(&def)?.in_zone(&def, session.variables.zone());
     for (position, column) in def.columns.iter().enumerate() {
         let rights = session.access.on_column(database, name, &column.name);
         if rights.is_empty() {

@@ -140,8 +140,8 @@ pub(in crate::expr) fn push_as_json<'a>(
     match meaning {
         Meaning::Boolean => out.extend_from_slice(if text == b"0" { b"false" } else { b"true" }),
         Meaning::Json => out.extend_from_slice(text),
-        Meaning::Plain if is_number => out.extend_from_slice(text),
-        Meaning::Plain => push_string(text, out),
+        Meaning::Plain | Meaning::InUtc if is_number => out.extend_from_slice(text),
+        Meaning::Plain | Meaning::InUtc => push_string(text, out),
     }
 }
 

@@ -369,8 +369,8 @@ fn values_chars(t: &Typing<'_>) -> u32 {
         let chars = match typed.meaning {
             Meaning::Boolean => 5,
             Meaning::Json => typed.chars(),
-            Meaning::Plain if typed.class.is_numeric() => typed.chars(),
-            Meaning::Plain => typed.chars().saturating_mul(2),
+            Meaning::Plain | Meaning::InUtc if typed.class.is_numeric() => typed.chars(),
+            Meaning::Plain | Meaning::InUtc => typed.chars().saturating_mul(2),
         };
         sum.saturating_add(chars.max(4)).saturating_add(4)
     })

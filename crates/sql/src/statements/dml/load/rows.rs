@@ -284,8 +284,8 @@ impl Rows {
         if column.nullable || self.target.def.auto_increment == Some(position) {
             return Ok(ValueRef::Null);
         }
-        if let Some(now) = session.clock().in_place_of(&ValueRef::Null, column) {
-            return Ok(copy_to(now.as_ref(), arena));
+        if let Some(now) = session.clock().in_place_of_null(column) {
+            return Ok(now);
         }
         let text = format!(
             "Column set to default value; NULL supplied to NOT NULL column '{}' at row {number}",

@@ -156,7 +156,7 @@ fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     }
     session.each_table(|database, table| {
         let def = table.def();
-        let metadata = TableMetadata::of(&def)?;
+        let metadata = TableMetadata::of(&def)?.in_zone(&def, session.variables.zone());
         for (position, column) in def.columns.iter().enumerate() {
             let extras = &metadata.columns[position];
             let key = column_key(&def, position);

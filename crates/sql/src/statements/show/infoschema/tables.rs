@@ -6,7 +6,7 @@ use crate::definition::options::{Meaning, create_options};
 use crate::names::charsets::describe;
 use crate::{Session, SqlError};
 use engine::Table;
-use types::{DateTime, Value};
+use types::Value;
 
 pub(super) static DEFINITIONS: &[Definition] = &[(
     "TABLES",
@@ -24,10 +24,9 @@ pub(super) static DEFINITIONS: &[Definition] = &[(
 pub(crate) fn status_of(session: &Session, table: &Table) -> Result<Vec<Value>, SqlError> {
     let def = table.def();
     let metadata = TableMetadata::of(&def)?;
-    let zone = i64::from(session.variables.common.zone_seconds);
     let created = match i64::try_from(metadata.created) {
         Ok(seconds) if seconds > 0 => {
-            Value::DateTime(DateTime::from_unix_micros((seconds + zone) * 1_000_000, 0))
+            Value::DateTime(session.variables.zone().shown(seconds.saturating_mul(1_000_000), 0))
         }
         _ => Value::Null,
     };

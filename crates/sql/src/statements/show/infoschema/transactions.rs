@@ -7,7 +7,7 @@ use crate::text::push_text;
 use crate::{Session, SqlError};
 use engine::{Blocker, Isolation, LockMode, PendingLock, Wanted};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use types::{DateTime, Value};
+use types::Value;
 
 /// The most characters of a statement that INNODB_TRX shows.
 const QUERY_CHARACTERS_MAX: usize = 1024;
@@ -63,9 +63,8 @@ fn transactions(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let Some(host) = session.instance.host() else { return Ok(Vec::new()) };
     let waits = session.instance.database.lock_waits();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let zone_micros = i64::from(session.variables.common.zone_seconds) * 1_000_000;
     let moment = |since_1970: Duration| {
-        Value::DateTime(DateTime::from_unix_micros(since_1970.as_micros() as i64 + zone_micros, 0))
+        Value::DateTime(session.variables.zone().shown(since_1970.as_micros() as i64, 0))
     };
     let row = |process: Process, transaction: TransactionUnderWay| {
         let id = transaction.writes.map_or(0, |writes| writes.id.0);

@@ -8,24 +8,43 @@ use types::DateTime;
 const SECOND_MICROS: i64 = 1_000_000;
 /// The moments that TIMESTAMP has, in microseconds since 1970: from 1 second to 2038-01-19 03:14:07.999999.
 /// Others are not converted.
-const MOMENTS: std::ops::Range<i64> = SECOND_MICROS..((1 << 31) * SECOND_MICROS);
+pub(crate) const MOMENTS: std::ops::Range<i64> = SECOND_MICROS..((1 << 31) * SECOND_MICROS);
 
-/// A time zone that a statement names.
-#[derive(Debug)]
-pub(crate) enum Zone {
+/// A time zone.
+#[derive(Clone, Debug)]
+pub enum Zone {
     /// In seconds east of UTC.
     Offset(i32),
     Named(TimeZone),
 }
 
+/// The moment that a clock's face means, in microseconds since 1970.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Meant {
+    One(i64),
+    /// The hour occurs twice. This is its first occurrence.
+    Two(i64),
+    /// The hour is left out. This is the moment at which it would begin.
+    Skipped(i64),
+}
+
+impl Meant {
+    pub(crate) fn micros(self) -> i64 {
+        let (Meant::One(micros) | Meant::Two(micros) | Meant::Skipped(micros)) = self;
+        micros
+    }
+}
+
 impl Zone {
+    pub(crate) const UTC: Zone = Zone::Offset(0);
+
     /// The zone of a name or of an offset `+hh:mm`. `None` if there is none.
     pub(crate) fn of(name: &str) -> Option<Zone> {
         if name.eq_ignore_ascii_case("SYSTEM") {
             // The system's zone is UTC for the server.
-            return Some(Zone::Offset(0));
+            return Some(Zone::UTC);
         }
-        if let Some(seconds) = crate::variables::assign::zone_offset(name) {
+        if let Some(seconds) = super::assign::zone_offset(name) {
             return Some(Zone::Offset(seconds));
         }
         // Names of the database are paths: a name with dots in it is none.
@@ -33,40 +52,72 @@ impl Zone {
         (is_name && !name.is_empty()).then(|| TimeZone::get(name).ok().map(Zone::Named))?
     }
 
-    /// The moment that a clock of this zone shows, in microseconds since 1970. Of an hour that occurs twice
-    /// it is the first. In an hour that is left out it is the moment at which that hour would begin. `None`
-    /// if the calendar has no such day.
-    fn moment(&self, shown: DateTime) -> Option<i64> {
-        let local = shown.to_unix_micros();
-        let seconds = match self {
+    /// The name of the tz database, as the database writes it. `None` for an offset.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Zone::Offset(_) => None,
+            Zone::Named(zone) => zone.iana_name(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_utc(&self) -> bool {
+        matches!(self, Zone::Offset(0))
+    }
+
+    /// Seconds east of UTC at a moment, which is in microseconds since 1970.
+    pub(crate) fn seconds_at(&self, moment: i64) -> i32 {
+        match self {
             Zone::Offset(seconds) => *seconds,
+            Zone::Named(zone) => {
+                Timestamp::from_microsecond(moment).map_or(0, |moment| zone.to_offset(moment).seconds())
+            }
+        }
+    }
+
+    /// The moment that a clock of this zone shows. `None` if the calendar has no such day.
+    pub(crate) fn moment(&self, shown: DateTime) -> Option<Meant> {
+        let local = shown.to_unix_micros();
+        let at = |seconds: i32| local - i64::from(seconds) * SECOND_MICROS;
+        Some(match self {
+            Zone::Offset(seconds) => Meant::One(at(*seconds)),
             Zone::Named(zone) => {
                 let second = local.div_euclid(SECOND_MICROS);
                 let civil = civil_of(second)?;
                 match zone.to_ambiguous_timestamp(civil).offset() {
-                    AmbiguousOffset::Unambiguous { offset } => offset.seconds(),
-                    AmbiguousOffset::Fold { before, .. } => before.seconds(),
+                    AmbiguousOffset::Unambiguous { offset } => Meant::One(at(offset.seconds())),
+                    AmbiguousOffset::Fold { before, .. } => Meant::Two(at(before.seconds())),
                     AmbiguousOffset::Gap { before, .. } => {
                         let behind = Timestamp::from_second(second - i64::from(before.seconds())).ok()?;
                         let change = zone
                             .preceding(behind.checked_add(jiff::SignedDuration::from_secs(1)).ok()?)
                             .next()?;
-                        return Some(change.timestamp().as_microsecond());
+                        Meant::Skipped(change.timestamp().as_microsecond())
                     }
                 }
             }
-        };
-        Some(local - i64::from(seconds) * SECOND_MICROS)
+        })
     }
 
-    /// What a clock of this zone shows at a moment.
-    fn shown(&self, moment: i64, fsp: u8) -> Option<DateTime> {
-        let seconds = match self {
-            Zone::Offset(seconds) => *seconds,
-            Zone::Named(zone) => zone.to_offset(Timestamp::from_microsecond(moment).ok()?).seconds(),
-        };
-        Some(DateTime::from_unix_micros(moment + i64::from(seconds) * SECOND_MICROS, fsp))
+    /// What a clock of this zone shows at a moment, which is in microseconds since 1970.
+    pub(crate) fn shown(&self, moment: i64, fsp: u8) -> DateTime {
+        let seconds = i64::from(self.seconds_at(moment));
+        DateTime::from_unix_micros(moment + seconds * SECOND_MICROS, fsp)
     }
+
+    /// What a clock of this zone shows when one of UTC shows this. A date of nought stays as it is.
+    #[inline]
+    pub fn from_utc(&self, stored: DateTime) -> DateTime {
+        match self.is_utc() || stored.date.is_zero() {
+            true => stored,
+            false => self.shown(stored.to_unix_micros(), stored.fsp),
+        }
+    }
+}
+
+/// True for a moment, in microseconds since 1970, that TIMESTAMP has.
+pub(crate) fn is_storable(moment: i64) -> bool {
+    MOMENTS.contains(&moment)
 }
 
 fn civil_of(second: i64) -> Option<civil::DateTime> {
@@ -77,11 +128,11 @@ fn civil_of(second: i64) -> Option<civil::DateTime> {
 /// What a clock of zone `to` shows when one of zone `from` shows this. A moment that TIMESTAMP does not have
 /// stays as it is.
 pub(crate) fn convert(shown: DateTime, from: &Zone, to: &Zone) -> Option<DateTime> {
-    let moment = from.moment(shown)?;
-    if !MOMENTS.contains(&moment) {
-        return Some(shown);
+    let moment = from.moment(shown)?.micros();
+    match is_storable(moment) {
+        true => Some(to.shown(moment, shown.fsp)),
+        false => Some(shown),
     }
-    to.shown(moment, shown.fsp)
 }
 
 #[cfg(test)]
