@@ -159,6 +159,11 @@ impl SqlError {
         )
     }
 
+    /// 1213: sessions wait for the names of GET_LOCK in a ring. Only the statement fails.
+    pub(crate) fn user_lock_deadlock() -> SqlError {
+        SqlError { kind: ErrorKind::UserLockDeadlock, ..SqlError::deadlock() }
+    }
+
     /// 1105: an internal error.
     pub fn internal(what: impl fmt::Display) -> SqlError {
         SqlError::new(ErrorKind::Unknown, format!("{what}"))

@@ -127,6 +127,8 @@ kinds! {
     LockTableFull: 1206, "HY000";
     WrongArguments: 1210, "HY000";
     Deadlock: 1213, "40001";
+    /// Of GET_LOCK: the transaction stays.
+    UserLockDeadlock: 1213, "40001";
     WrongUsage: 1221, "HY000";
     WrongColumnCountInUnion: 1222, "21000";
     ReadLockHeld: 1223, "HY000";
@@ -263,6 +265,7 @@ kinds! {
     JsonPathWildcard: 4044, "HY000";
     JsonOneOrAll: 4046, "HY000";
     JsonPathWhole: 4051, "HY000";
+    IllegalParameterType: 4079, "HY000";
     VariableIgnored: 4081, "HY000";
     UserIsBlocked: 4150, "HY000";
     AccountLocked: 4151, "HY000";

@@ -237,10 +237,11 @@ pub struct Interrupt {
 }
 
 /// What a session waits for, in the words of SHOW PROCESSLIST.
-static WAITS: [&str; 5] = [
+static WAITS: [&str; 6] = [
     "",
     "Waiting for table metadata lock",
     "Waiting for backup lock",
+    "User lock",
     "Waiting for row lock",
     "Waiting for thread_concurrency",
 ];
@@ -260,6 +261,7 @@ pub(crate) enum WaitsFor {
     Nothing,
     Table,
     ReadLock,
+    UserLock,
     /// The engine reports this wait and the next one. They are never stored in the session.
     Row,
     Turn,

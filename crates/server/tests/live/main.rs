@@ -26,4 +26,5 @@ mod session_tracking;
 mod sessions;
 mod support;
 mod tls;
+mod user_locks;
 mod waiting;

@@ -6,6 +6,7 @@ use crate::variables::time_zones::Zone;
 use crate::variables::{Asked, structured};
 use crate::{ErrorKind, Level, SqlError, Warning};
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 use types::Value;
 
 /// A view of a session while a statement runs. It gathers what the statement leaves behind (warnings, user
@@ -228,6 +229,22 @@ impl Environment for SessionEnvironment<'_> {
 
     fn group_concat_bytes(&self) -> usize {
         self.session.variables.common.memory.concat_bytes
+    }
+
+    fn get_lock(&self, name: &[u8], wait: Duration) -> Result<Option<bool>, SqlError> {
+        self.session.get_user_lock(name, wait)
+    }
+
+    fn release_lock(&self, name: &[u8]) -> Option<bool> {
+        self.session.release_user_lock(name)
+    }
+
+    fn release_all_locks(&self) -> u64 {
+        self.session.release_user_locks()
+    }
+
+    fn lock_owner(&self, name: &[u8]) -> Option<u64> {
+        self.session.instance.user_locks.owner(name)
     }
 
     fn check_interrupt(&self) -> Result<(), SqlError> {

@@ -4,7 +4,7 @@ use crate::SqlError;
 use crate::accounts::Accounts;
 use crate::audit::AuditLog;
 use crate::host::Host;
-use crate::locks::{MetadataLocks, ReadLock};
+use crate::locks::{MetadataLocks, ReadLock, UserLocks};
 use crate::memory::ServerMemory;
 use crate::status::StatusRegistry;
 use crate::variables::{Effects, EngineEffects, Globals, Values, Variable};
@@ -21,6 +21,8 @@ pub struct Instance {
     /// Which session uses which table.
     pub(crate) locks: MetadataLocks,
     pub(crate) read_lock: ReadLock,
+    /// The names of GET_LOCK.
+    pub(crate) user_locks: UserLocks,
     /// Which tables refer to which.
     pub(crate) relations: Arc<super::relations::Relations>,
     pub(crate) status: StatusRegistry,
@@ -59,6 +61,7 @@ impl Instance {
             accounts: Accounts::default(),
             locks: MetadataLocks::default(),
             read_lock: ReadLock::default(),
+            user_locks: UserLocks::default(),
             relations: Arc::default(),
             plans: crate::session::plans::SharedPlans::default(),
             memory,

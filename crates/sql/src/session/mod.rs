@@ -21,6 +21,7 @@ mod target;
 mod timer;
 mod track;
 pub(crate) mod transaction;
+mod user_locks;
 mod user_variables;
 
 use bulk::Bulk;
@@ -137,6 +138,8 @@ pub struct Session {
     pub(crate) memory: Arc<Account>,
     /// Counts the values of the row that a statement is at, and those that it has assigned.
     values: RefCell<Charge>,
+    /// The names that the session has locked with GET_LOCK.
+    user_locks: RefCell<user_locks::Owned>,
 
     // Counting: statements write it, SHOW STATUS and the slow log read it.
     /// What this session did.
@@ -246,6 +249,7 @@ impl Session {
         Session {
             memory,
             values: RefCell::default(),
+            user_locks: RefCell::default(),
             access: Access::everything(user, host),
             bounds: None,
             trail: None,

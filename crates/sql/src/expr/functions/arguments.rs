@@ -60,6 +60,27 @@ impl<'a> Arguments<'a, '_> {
         Ok(convert::to_text(&self.value(index)?, self.context))
     }
 
+    /// A text that is not made of another value; `None` for NULL.
+    ///
+    /// # Errors
+    /// 4079 for another value.
+    pub(crate) fn expected_text(&self, index: usize) -> Result<Option<&'a [u8]>> {
+        let name = match self.value(index)? {
+            ValueRef::Null => return Ok(None),
+            ValueRef::Text(text) | ValueRef::Binary(text) => return Ok(Some(text)),
+            ValueRef::Int(number) if i32::try_from(number).is_ok() => "int",
+            ValueRef::Int(_) => "bigint",
+            ValueRef::UInt(_) => "bigint unsigned",
+            ValueRef::Decimal(_) => "decimal",
+            ValueRef::Float(_) => "float",
+            ValueRef::Double(_) => "double",
+            ValueRef::Date(_) => "date",
+            ValueRef::Time(_) => "time",
+            ValueRef::DateTime(_) => "datetime",
+        };
+        Err(super::typing::illegal_type(name, self.name()))
+    }
+
     /// Rounded and clipped; `None` for NULL.
     #[inline]
     pub(crate) fn int(&self, index: usize) -> Result<Option<i64>> {

@@ -102,6 +102,7 @@ mod encoding;
 pub(crate) mod json;
 #[cfg(test)]
 mod listing;
+mod locks;
 mod moment_text;
 pub(crate) mod number;
 mod session;
@@ -128,7 +129,7 @@ pub(crate) struct Category {
 }
 
 /// All functions. Documents and HELP list them in this order.
-pub(crate) static CATEGORIES: [&Category; 10] = [
+pub(crate) static CATEGORIES: [&Category; 11] = [
     &choice::CATEGORY,
     &text::CATEGORY,
     &encoding::CATEGORY,
@@ -138,6 +139,7 @@ pub(crate) static CATEGORIES: [&Category; 10] = [
     &time::CATEGORY,
     &aggregates::CATEGORY,
     &session::CATEGORY,
+    &locks::CATEGORY,
     &syntax::CATEGORY,
 ];
 

@@ -1,9 +1,9 @@
 //! What the typing of a call sees, and types that many functions have.
 
-use crate::SqlError;
 use crate::expr::IntervalUnit;
 use crate::expr::node::{Conversion, Node};
-use crate::expr::result_type::{Class, Derivation, Typed};
+use crate::expr::result_type::{Class, Derivation, Meaning, Typed};
+use crate::{ErrorKind, SqlError};
 use types::{Collation, ColumnType, Value};
 
 /// The most characters that functions like REPEAT are said to give.
@@ -81,6 +81,15 @@ impl<'t> Typing<'t> {
         }
     }
 
+    /// # Errors
+    /// 4079 if an argument is no text. A parameter may still get one: [`super::Arguments::expected_text`].
+    pub(crate) fn expect_text(&self, index: usize) -> Result<(), SqlError> {
+        match self.types.get(index).and_then(type_name) {
+            Some(name) if !matches!(self.nodes[index], Node::Slot(_)) => Err(illegal_type(name, self.name)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Text in the collation of the arguments.
     pub(crate) fn text(&self, chars: u32, nullable: bool) -> Typed {
         let typed = Typed::text(chars.min(CHARS_MAX), self.collation, nullable);
@@ -120,6 +129,35 @@ impl<'t> Typing<'t> {
 }
 
 type Given = Result<Typed, SqlError>;
+
+/// 4079: a function does not take values of such a type.
+pub(super) fn illegal_type(name: &str, function: &str) -> SqlError {
+    let message = format!("Illegal parameter data type {name} for operation '{function}'");
+    SqlError::new(ErrorKind::IllegalParameterType, message)
+}
+
+/// What messages call a type of values that are no texts. `None` for texts and NULL.
+fn type_name(typed: &Typed) -> Option<&'static str> {
+    let names = match typed.result.column_type {
+        _ if typed.class == Class::Null => return None,
+        _ if typed.meaning == Meaning::Boolean => ["boolean"; 2],
+        ColumnType::Int { bytes: 1, .. } => ["tinyint", "tinyint unsigned"],
+        ColumnType::Int { bytes: 2, .. } => ["smallint", "smallint unsigned"],
+        ColumnType::Int { bytes: 3, .. } => ["mediumint", "mediumint unsigned"],
+        ColumnType::Int { bytes: 4, .. } => ["int", "int unsigned"],
+        ColumnType::Int { .. } => ["bigint", "bigint unsigned"],
+        ColumnType::Float { .. } => ["float"; 2],
+        ColumnType::Double { .. } => ["double"; 2],
+        ColumnType::Decimal { .. } => ["decimal"; 2],
+        ColumnType::Date => ["date"; 2],
+        ColumnType::Time { .. } => ["time"; 2],
+        ColumnType::DateTime { .. } => ["datetime"; 2],
+        ColumnType::Timestamp { .. } => ["timestamp"; 2],
+        ColumnType::Year => ["year"; 2],
+        _ => return None,
+    };
+    Some(names[usize::from(typed.class == Class::UInt)])
+}
 
 /// INT of at most so many characters, which is NULL if an argument is.
 pub(super) fn int_of<const CHARS: u32>(typing: &mut Typing<'_>) -> Given {

@@ -188,6 +188,7 @@ impl Session {
             self.forget_transaction();
         }
         self.unlock_tables();
+        self.release_user_locks();
         if std::mem::take(&mut self.locked.everything) {
             self.instance.read_lock.unlock();
         }
