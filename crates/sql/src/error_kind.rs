@@ -148,6 +148,9 @@ kinds! {
     IllegalReference: 1247, "42S22";
     DerivedTableNeedsAlias: 1248, "42000";
     CollationCharacterSetMismatch: 1253, "42000";
+    UncompressedTooLarge: 1256, "HY000";
+    ZlibOutputTooSmall: 1258, "HY000";
+    ZlibInputCorrupted: 1259, "HY000";
     CutByGroupConcat: 1260, "HY000";
     TooFewFields: 1261, "01000";
     TooManyFields: 1262, "01000";
@@ -211,6 +214,7 @@ kinds! {
     IndexNeededByForeignKey: 1553, "HY000";
     TransactionUnderWay: 1568, "25001";
     WrongParameterCount: 1582, "42000";
+    WrongParametersToFunction: 1583, "42000";
     BuiltInPlugin: 1619, "HY000";
     ReadOnlyVariable: 1621, "HY000";
     NonAsciiSeparator: 1638, "HY000";
@@ -239,6 +243,7 @@ kinds! {
     DataOverflowNoted: 1916, "HY000";
     CannotSetInTransaction: 1925, "HY000";
     ConnectionKilled: 1927, "70100";
+    BadBase64: 1958, "HY000";
     InvalidRole: 1959, "OP000";
     CannotGrantRole: 1961, "HY000";
     CannotRevokeRole: 1962, "HY000";

@@ -68,6 +68,28 @@ functions! {
         help: "Gives the first argument that is not NULL, or NULL if all are.",
         example: "COALESCE(NULL, NULL, 3)" => "3",
     }
+    ANY_VALUE {
+        name: "any_value",
+        arguments: "value",
+        arity: 1..=1,
+        typing: |t| Ok(t.types[0].clone()),
+        evaluate: |a| a.value(0),
+        help: "Gives the value. In a query with GROUP BY it is that of some row of the group.",
+        example: "ANY_VALUE(5)" => "5",
+    }
+    NVL2 {
+        name: "nvl2",
+        arguments: "value, then, otherwise",
+        arity: 3..=3,
+        collation: MergedAfterFirst,
+        typing: |t| unified(t, 1),
+        evaluate: |a| {
+            let is_known = !a.value(0)?.is_null();
+            Ok(a.converted(a.value(if is_known { 1 } else { 2 })?))
+        },
+        help: "Gives the second argument if the first is not NULL, and the third if it is.",
+        example: "NVL2(NULL, 1, 2)" => "2",
+    }
     IS_NULL {
         name: "isnull",
         arguments: "value",

@@ -2,8 +2,10 @@
 
 use super::MANY;
 use super::arguments::{Arguments, Result, int};
+use super::secrets::{checksum, crc32};
 use super::text::too_long;
 use super::typing::int_of;
+use crate::ErrorKind;
 use crate::expr::evaluate::convert::{self, Number};
 use crate::expr::result_type::Typed;
 use md5::{Digest, Md5};
@@ -145,11 +147,27 @@ functions! {
         help: "Gives the bytes of a text in the base-64 digits of RFC 4648, in lines of 76 characters.",
         example: "TO_BASE64('abc')" => "YWJj",
     }
+    FROM_BASE64 {
+        name: "from_base64",
+        arguments: "digits",
+        arity: 1..=1,
+        typing: |t| Ok(Typed::text(t.bytes(0).div_ceil(4).saturating_mul(3), Collation::Binary, true)),
+        evaluate: |a| match from_base64(or_null!(a.text(0)?)) {
+            Ok(bytes) => Ok(a.give_binary(&bytes)),
+            Err(place) => {
+                let message = format!("Bad base64 data as position {place}");
+                a.context.environment.warn(ErrorKind::BadBase64, message);
+                Ok(ValueRef::Null)
+            }
+        },
+        help: "Gives the bytes that base-64 digits stand for. White space between digits does not count.",
+        example: "FROM_BASE64('YWJj')" => "abc",
+    }
     MD5 {
         name: "md5",
         arguments: "text",
         arity: 1..=1,
-        typing: |t| Ok(t.plain(32, t.nullable())),
+        typing: |t| Ok(t.plain(32, true)),
         evaluate: |a| Ok(a.give(hex(&Md5::digest(or_null!(a.text(0)?))).as_bytes())),
         help: "Gives the MD5 digest of a text in 32 hexadecimal digits.",
         example: "MD5('a')" => "0cc175b9c0f1b6a831c399e269772661",
@@ -159,18 +177,18 @@ functions! {
         aliases: ["sha"],
         arguments: "text",
         arity: 1..=1,
-        typing: |t| Ok(t.plain(40, t.nullable())),
+        typing: |t| Ok(t.plain(40, true)),
         evaluate: |a| Ok(a.give(hex(&Sha1::digest(or_null!(a.text(0)?))).as_bytes())),
         help: "Gives the SHA-1 digest of a text in 40 hexadecimal digits.",
         example: "SHA1('a')" => "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8",
     }
     CRC32 {
         name: "crc32",
-        arguments: "text",
-        arity: 1..=1,
+        arguments: "[start, ]text",
+        arity: 1..=2,
         typing: |t| Ok(Typed::int(4, true, t.nullable())),
-        evaluate: |a| Ok(ValueRef::UInt(base::checksum::crc32(or_null!(a.text(0)?)) as u64)),
-        help: "Gives the CRC-32 checksum of a text.",
+        evaluate: |a| checksum(a, crc32),
+        help: "Gives the CRC-32 checksum of a text. `start` is the checksum of what stands before it.",
         example: "CRC32('a')" => "3904355907",
     }
 }
@@ -193,6 +211,37 @@ fn to_base64(bytes: &[u8]) -> Vec<u8> {
         }
     }
     digits
+}
+
+/// The bytes of base-64 digits, or the place of the first that is wrong.
+fn from_base64(text: &[u8]) -> std::result::Result<Vec<u8>, usize> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    // Four digits make three bytes.
+    let (mut bits, mut digits, mut padding) = (0u32, 0, 0);
+    for (place, byte) in text.iter().enumerate().filter(|(_, byte)| !is_space(byte)) {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            b'=' if digits >= 2 => 0,
+            _ => return Err(place),
+        };
+        let is_complete = padding > 0 && digits == 0;
+        if is_complete || padding > 0 && *byte != b'=' {
+            return Err(place);
+        }
+        padding += usize::from(*byte == b'=');
+        bits = bits << 6 | u32::from(digit);
+        digits += 1;
+        if digits == 4 {
+            bytes.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
+            (bits, digits) = (0, 0);
+        }
+    }
+    if digits == 0 { Ok(bytes) } else { Err(text.len()) }
 }
 
 fn hex_of<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
@@ -286,7 +335,7 @@ fn format<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     Ok(arguments.give(grouped.as_bytes()))
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -294,7 +343,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn unhex(text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn unhex(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: &u8| (*byte as char).to_digit(16).map(|digit| digit as u8);
     let (odd, pairs) = text.split_at(text.len() % 2);
     let mut bytes = Vec::with_capacity(text.len().div_ceil(2));

@@ -87,8 +87,8 @@ fn name<'a>(arguments: &Arguments<'a, '_>) -> Result<Option<&'a [u8]>> {
             // As many bytes as MariaDB's message shows.
             const SHOWN_BYTES: usize = 97;
             let shown = String::from_utf8_lossy(name);
-            let end = shown.floor_char_boundary(SHOWN_BYTES);
-            let message = format!("Identifier name '{}...' is too long", &shown[..end]);
+            let end = (0..=SHOWN_BYTES.min(shown.len())).rev().find(|end| shown.is_char_boundary(*end));
+            let message = format!("Identifier name '{}...' is too long", &shown[..end.unwrap_or(0)]);
             Err(SqlError::new(ErrorKind::IdentifierTooLong, message))
         }
     }

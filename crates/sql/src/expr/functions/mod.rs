@@ -94,6 +94,7 @@ macro_rules! functions {
     };
 }
 
+mod addresses;
 mod aggregates;
 mod arguments;
 pub(crate) mod choice;
@@ -105,6 +106,8 @@ mod listing;
 mod locks;
 mod moment_text;
 pub(crate) mod number;
+mod packing;
+mod secrets;
 mod session;
 pub(crate) mod syntax;
 pub(crate) mod text;
@@ -129,10 +132,13 @@ pub(crate) struct Category {
 }
 
 /// All functions. Documents and HELP list them in this order.
-pub(crate) static CATEGORIES: [&Category; 11] = [
+pub(crate) static CATEGORIES: [&Category; 14] = [
     &choice::CATEGORY,
     &text::CATEGORY,
     &encoding::CATEGORY,
+    &secrets::CATEGORY,
+    &packing::CATEGORY,
+    &addresses::CATEGORY,
     &number::CATEGORY,
     &json::CATEGORY,
     &clock::CATEGORY,

@@ -209,7 +209,7 @@ fn sleep<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
 }
 
 /// A random UUID (version 4).
-fn uuid() -> String {
+pub(super) fn uuid() -> String {
     let random = || RandomState::new().hash_one(std::time::Instant::now());
     let (a, b) = (random(), random());
     format!(

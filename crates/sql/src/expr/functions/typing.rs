@@ -9,6 +9,9 @@ use types::{Collation, ColumnType, Value};
 /// The most characters that functions like REPEAT are said to give.
 pub(super) const CHARS_MAX: u32 = 16_777_215;
 
+/// The most bytes that a character takes.
+const BYTES_PER_CHAR: u32 = 4;
+
 /// A call that gets its type.
 pub(in crate::expr) struct Typing<'t> {
     /// The function's.
@@ -70,6 +73,23 @@ impl<'t> Typing<'t> {
                 Some((*places).clamp(0, types::decimal::SCALE_MAX as i64) as u8)
             }
             _ => None,
+        }
+    }
+
+    /// The value of an argument that is a constant integer.
+    pub(crate) fn constant_int(&self, index: usize) -> Option<i64> {
+        match self.nodes.get(index) {
+            Some(Node::Constant(Value::Int(number))) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The widest value of an argument, in bytes.
+    pub(crate) fn bytes(&self, index: usize) -> u32 {
+        let Some(typed) = self.types.get(index) else { return 0 };
+        match typed.class {
+            Class::Text => typed.chars().saturating_mul(BYTES_PER_CHAR),
+            _ => typed.chars(),
         }
     }
 
