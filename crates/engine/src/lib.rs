@@ -95,10 +95,10 @@ pub use recovery::Recovery;
 pub use rowtier::Status as RowTierStatus;
 pub use session::statement::{LockWait, ReadStatement, WriteStatement, Writer};
 pub use session::{Isolation, Savepoint, Session};
-pub use table::Table;
 pub use table::integers::IntegerColumns;
 pub use table::lookup::Batch;
 pub use table::scan::Scan;
+pub use table::{Table, TableSize};
 pub use transactions::{
     Blocker, GateCounts, Interrupter, LockMode, Patience, PendingLock, UnderWay, WaitTotals, Wanted,
 };

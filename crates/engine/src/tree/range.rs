@@ -319,6 +319,15 @@ impl Tree {
         Ok(lower.distance_to(&upper))
     }
 
+    /// A guess at the number of leaves, from the ways to the first and the last one.
+    pub(crate) fn leaves(&self) -> Result<u64> {
+        let mut first = self.position(Toward::Key(&[]))?;
+        let mut last = self.position(Toward::End)?;
+        first.steps.pop();
+        last.steps.pop();
+        Ok(first.distance_to(&last) + 1)
+    }
+
     /// The steps of a descent: at each level, the position taken and the number of children (or keys).
     fn position(&self, toward: Toward<'_>) -> Result<Position> {
         retry(self.file(), |mode| {

@@ -4,8 +4,20 @@ use crate::{ErrorKind, SqlError};
 
 pub(crate) mod charsets;
 
-/// The database with the computed tables.
+/// The database of computed tables that describe the others.
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
+
+/// The databases that are wholly computed, beside `information_schema`.
+pub(crate) const PERFORMANCE_SCHEMA: &str = "performance_schema";
+pub(crate) const SYS: &str = "sys";
+
+/// The name of a database whose tables are all computed, if `name` is one. As in MariaDB, the case of `sys`
+/// matters.
+pub(crate) fn virtual_database(name: &str) -> Option<&'static str> {
+    let is =
+        |database: &&str| if *database == SYS { name == SYS } else { name.eq_ignore_ascii_case(database) };
+    [INFORMATION_SCHEMA, PERFORMANCE_SCHEMA, SYS].into_iter().find(is)
+}
 
 /// The database with the tables of accounts.
 pub(crate) const MYSQL: &str = "mysql";

@@ -4,7 +4,7 @@ use super::access::Hints;
 use super::bind::Binder;
 use super::names::Name;
 use super::object_name;
-use super::plan::{Dependency, Input, QueryPlan, Source};
+use super::plan::{Dependency, Input, QueryPlan, Source, VirtualTable};
 use super::query::Planner;
 use super::scope::{PartColumn, Scope, ScopeColumn, ScopeTable};
 use super::walk::{Parts, TABLES_MAX, conjuncts};
@@ -13,6 +13,9 @@ use crate::definition::check::CheckSpec;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::{ColumnDefault, ColumnExtras};
 use crate::expr::{ColumnRef, Comparison, Compiled, Expr};
+use crate::names::{INFORMATION_SCHEMA, virtual_database};
+use crate::text::LexicalMode;
+use crate::text::parse::parse_ast;
 use crate::{ColumnMeta, ColumnTraits, ErrorKind, SqlError};
 use engine::{Table, TableDef};
 use sqlparser::ast;
@@ -309,11 +312,15 @@ impl Planner<'_> {
         alias: &str,
     ) -> Result<(Source, ScopeTable), SqlError> {
         if let Some(table) = (self.virtual_tables)(database, name) {
-            let mut scope = scope_of(database, name, &table.columns, None)?;
-            if !database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
-                scope.need = Some(self.need(database, name)?);
+            return self.virtual_table(table, database, name);
+        }
+        match virtual_database(database) {
+            None => {}
+            Some(INFORMATION_SCHEMA) => {
+                let text = format!("Unknown table '{name}' in information_schema");
+                return Err(SqlError::new(ErrorKind::UnknownTableInMulti, text));
             }
-            return Ok((Source::Virtual(table), scope));
+            Some(_) => return Err(SqlError::no_such_table(database, name)),
         }
         let need = self.need(database, name)?;
         let table = self.engine.table(database, name).map_err(|error| match error {
@@ -335,6 +342,30 @@ impl Planner<'_> {
         let mut scope = scope_of(database, name, &def.columns, Some(&def))?;
         scope.need = Some(need);
         Ok((Source::Table { table, def }, scope))
+    }
+
+    /// A table that is computed. One that is a view of others needs the rights on those, too.
+    fn virtual_table(
+        &self,
+        table: &'static VirtualTable,
+        database: &str,
+        name: &str,
+    ) -> Result<(Source, ScopeTable), SqlError> {
+        let need = if table.readable_by_all { None } else { Some(self.need(database, name)?) };
+        let Some(query) = table.query else {
+            let mut scope = scope_of(database, name, &table.columns, None)?;
+            scope.need = need;
+            return Ok((Source::Virtual(table), scope));
+        };
+        let ast::Statement::Query(query) = parse_ast(query, LexicalMode::NONE)? else {
+            return Err(SqlError::no_such_table(database, name));
+        };
+        let plan = self.apart(&query)?;
+        let mut scope = result_scope(&plan, name);
+        scope.database = database.to_owned();
+        scope.by_database = true;
+        scope.need = need;
+        Ok((Source::Derived(Box::new(plan)), scope))
     }
 
     /// Notes that the statement reads a table. A session that may do nothing with the table is not told

@@ -189,14 +189,20 @@ pub(crate) struct Input {
     pub name: String,
 }
 
-/// A table of `information_schema`. Its rows are computed for each statement that reads it.
+/// A table of `information_schema` or a like database. Its rows are computed for each statement that reads
+/// it.
 #[derive(Debug)]
 pub(crate) struct VirtualTable {
-    /// In capitals, as `information_schema.TABLES` lists it. Lookups ignore case.
+    pub database: &'static str,
+    /// As `information_schema.TABLES` lists it.
     pub name: &'static str,
     pub columns: Vec<Column>,
-    /// Its position in the list of virtual tables.
+    /// Its position among the virtual tables of its database.
     pub number: usize,
+    /// The query that gives its rows, for one that is a view of other virtual tables.
+    pub query: Option<&'static str>,
+    /// True if reading it needs no right.
+    pub readable_by_all: bool,
 }
 
 /// Finds the virtual table of a database and a name.

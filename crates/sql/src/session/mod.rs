@@ -384,10 +384,13 @@ impl Session {
     /// # Errors
     /// 1044 if the session may do nothing there, 1049 if there is no such database.
     pub fn use_database(&mut self, name: &str) -> Result<(), SqlError> {
-        let name = if name.eq_ignore_ascii_case(names::INFORMATION_SCHEMA) {
+        let computed = names::virtual_database(name);
+        let name = if computed == Some(names::INFORMATION_SCHEMA) {
             names::INFORMATION_SCHEMA
         } else if !self.access.sees_database(name) {
             return Err(self.access.database_denied(name));
+        } else if let Some(name) = computed {
+            name
         } else if self.instance.database_exists(name) {
             name
         } else {

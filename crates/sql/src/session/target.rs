@@ -121,8 +121,8 @@ impl Session {
             }
             self.targets.0.remove(position);
         }
-        if database.eq_ignore_ascii_case(names::INFORMATION_SCHEMA) {
-            return Err(self.access.database_denied(names::INFORMATION_SCHEMA));
+        if let Some(computed) = names::virtual_database(database) {
+            return Err(self.access.database_denied(computed));
         }
         let database = database.to_owned();
         let table = self.table_to_use(&database, name)?;

@@ -20,6 +20,14 @@ fn size(name: &str, value: &Value) -> usize {
 }
 
 impl UserVariables {
+    /// Names and values, sorted by name.
+    pub(crate) fn all(&self) -> Vec<(&str, &Value)> {
+        let mut all: Vec<(&str, &Value)> =
+            self.values.iter().map(|(name, value)| (name.as_str(), value)).collect();
+        all.sort_by_key(|(name, _)| *name);
+        all
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name)
     }

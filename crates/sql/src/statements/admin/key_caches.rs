@@ -137,7 +137,7 @@ fn names(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
 /// Makes the checks that need no open table.
 fn check(session: &Session, targets: &[Target], statement: &str) -> Result<(), SqlError> {
     for Target { database, name, .. } in targets {
-        if database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
+        if crate::names::virtual_database(database).is_some() {
             return Err(session.access.database_denied(database));
         }
         session.check_seen(statement, database, name)?;

@@ -13,13 +13,9 @@ fn exists(name: &str) -> SqlError {
     SqlError::new(ErrorKind::DatabaseExists, format!("Can't create database '{name}'; database exists"))
 }
 
-fn is_reserved(name: &str) -> bool {
-    name.eq_ignore_ascii_case(names::INFORMATION_SCHEMA)
-}
-
 /// 1044 for a database that no statement can change.
 pub(super) fn check_writable(session: &Session, database: &str) -> Result<(), SqlError> {
-    if !is_reserved(database) {
+    if names::virtual_database(database).is_none() {
         return Ok(());
     }
     Err(session.access.database_denied(database))
@@ -38,20 +34,27 @@ pub(crate) fn create_database(
     session.check_no_locked_tables()?;
     session.implicit_commit()?;
     names::check_database(&name)?;
-    check_writable(session, &name)?;
     session.access.check_database(&name, Rights::CREATE)?;
+    let is_computed = match names::virtual_database(&name) {
+        Some(names::INFORMATION_SCHEMA) => return Err(session.access.database_denied(&name)),
+        computed => computed.is_some(),
+    };
     let metadata = DatabaseMetadata {
         collation: match collation {
             Some(collation) => collation,
             None => super::table::server_collation(session),
         },
     };
-    match session.instance.database.create_database(&name, &metadata.encode()) {
+    let made = match is_computed {
+        true => Err(Error::DatabaseExists),
+        false => session.instance.database.create_database(&name, &metadata.encode()),
+    };
+    match made {
         Ok(()) => session.done(1, String::new(), sink),
         Err(Error::DatabaseExists) if if_not_exists => {
             let error = exists(&name);
             session.state.warnings.note(error.kind, error.message);
-            session.done(1, String::new(), sink)
+            session.done(0, String::new(), sink)
         }
         Err(Error::DatabaseExists) => Err(exists(&name)),
         Err(error) => Err(error.into()),

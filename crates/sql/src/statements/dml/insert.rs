@@ -84,7 +84,7 @@ pub(super) fn plan_insert(
         [database, table] => (database.clone(), table.clone()),
         _ => return Err(SqlError::syntax(&name.to_string(), 1)),
     };
-    if database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
+    if crate::names::virtual_database(&database).is_some() {
         return Err(session.access.database_denied(&database));
     }
     let need = target_need(session, insert, &database, &table_name)?;

@@ -10,6 +10,9 @@ use crate::definition::quoted;
 use crate::definition::rank;
 use crate::definition::{ColumnDefault, ColumnExtras};
 use crate::names::charsets::describe;
+use crate::names::{INFORMATION_SCHEMA, virtual_database};
+use crate::plan::plan::VirtualTable;
+use crate::statements::show::infoschema;
 use crate::text::LexicalMode;
 use crate::text::parse::Words;
 use crate::{ResultSink, Session, SqlError};
@@ -178,6 +181,22 @@ pub(super) fn create_statement(table: &Table, session: &Session) -> Result<Strin
     Ok(statement)
 }
 
+/// What SHOW CREATE TABLE prints for a table that is computed.
+fn virtual_statement(table: &VirtualTable, mode: LexicalMode) -> String {
+    let column = |column: &Column| {
+        let null = if column.nullable { "" } else { " NOT NULL" };
+        let column_type = type_text(&column.column_type, &ColumnExtras::default());
+        format!("  {} {column_type}{null}", quoted(&column.name, mode))
+    };
+    let columns: Vec<String> = table.columns.iter().map(column).collect();
+    format!(
+        "CREATE TEMPORARY TABLE {} (\n{}\n) ENGINE={} DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci",
+        quoted(table.name, mode),
+        columns.join(",\n"),
+        infoschema::engine_of(table.database),
+    )
+}
+
 /// SHOW CREATE, behind those words.
 pub(super) fn show_create(
     session: &mut Session,
@@ -188,27 +207,33 @@ pub(super) fn show_create(
         let (database, name) = words.qualified_name()?;
         words.end()?;
         let database = session.resolve_database(database)?;
-        if !session.access.on_table(&database, &name).rights.intersects(Rights::OF_TABLES) {
+        let computed = infoschema::find(&database, &name);
+        let is_free = computed.is_some_and(|table| table.database == INFORMATION_SCHEMA);
+        if !is_free && !session.access.on_table(&database, &name).rights.intersects(Rights::OF_TABLES) {
             return Err(session.access.command_denied("SHOW", &database, &name));
         }
-        let table = session.table(&database, &name)?;
+        let (name, statement) = match computed {
+            Some(table) => (table.name.to_owned(), virtual_statement(table, session.lexical())),
+            None => {
+                let statement = create_statement(&*session.table(&database, &name)?, session)?;
+                (name, statement)
+            }
+        };
         let mut listing = Listing::new([("Table", characters(64)), ("Create Table", characters(1024))]);
-        listing.push(vec![Value::text(name), Value::text(create_statement(&table, session)?)]);
+        listing.push(vec![Value::text(name), Value::text(statement)]);
         return listing.send(session, sink);
     }
     if words.accept("DATABASE") || words.accept("SCHEMA") {
         let if_not_exists = words.accept_all(&["IF", "NOT", "EXISTS"]);
         let name = words.name()?;
         words.end()?;
-        if !session.access.sees_database(&name)
-            && !name.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA)
-        {
+        let computed = virtual_database(&name);
+        if !session.access.sees_database(&name) && computed != Some(INFORMATION_SCHEMA) {
             return Err(session.access.database_denied(&name));
         }
-        let info = if name.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
-            describe(types::Collation::Utf8mb4GeneralCi)
-        } else {
-            describe(session.database_collation(&name)?)
+        let info = match computed {
+            Some(_) => describe(types::Collation::Utf8mb4GeneralCi),
+            None => describe(session.database_collation(&name)?),
         };
         let condition = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
         let statement = format!(

@@ -8,7 +8,8 @@ use crate::accounts::access::Access;
 use crate::definition::column_types::type_text;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::{ColumnDefault, ColumnExtras};
-use crate::names::charsets;
+use crate::names::{INFORMATION_SCHEMA, charsets, virtual_database};
+use crate::plan::plan::VirtualTable;
 use crate::statements::show::infoschema::{self, column_key, status_of, table_status_row};
 use crate::text::LexicalMode;
 use crate::text::parse::{Word, Words};
@@ -38,8 +39,13 @@ fn database_of(session: &Session, words: &mut Words<'_>) -> Result<String, SqlEr
     session.resolve_database(written)
 }
 
-fn is_infoschema(database: &str) -> bool {
-    database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA)
+/// The tables of a database whose tables are all computed.
+fn virtual_tables(session: &Session, database: &str) -> Result<Option<&'static [VirtualTable]>, SqlError> {
+    let Some(database) = virtual_database(database) else { return Ok(None) };
+    if database != INFORMATION_SCHEMA && !session.access.sees_tables_of(database) {
+        return Err(session.access.database_denied(database));
+    }
+    Ok(Some(infoschema::all(database)))
 }
 
 /// The name of a table behind FROM or IN, with its database. The database may follow in a second FROM.
@@ -87,9 +93,9 @@ pub(super) fn show_tables(
         }
         listing.push(row);
     };
-    if is_infoschema(&database) {
-        for table in infoschema::all() {
-            push(table.name, "SYSTEM VIEW");
+    if let Some(tables) = virtual_tables(session, &database)? {
+        for table in tables {
+            push(table.name, infoschema::kind_of(table.database));
         }
     } else {
         for table in session.tables_of(&database)? {
@@ -174,9 +180,9 @@ pub(super) fn show_table_status(
         };
         (name, kind)
     }));
-    if is_infoschema(&database) {
-        for table in infoschema::all() {
-            listing.push(table_status_row(table.name));
+    if let Some(tables) = virtual_tables(session, &database)? {
+        for table in tables {
+            listing.push(table_status_row(table));
         }
     } else {
         for table in session.tables_of(&database)? {

@@ -1,6 +1,6 @@
 //! COLUMNS.
 
-use super::{Definition, INFORMATION_SCHEMA, all};
+use super::{Definition, each_virtual_table};
 use crate::accounts::Rights;
 use crate::definition::ColumnExtras;
 use crate::definition::column_types::type_text;
@@ -149,11 +149,11 @@ fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows = Vec::new();
     let plain = ColumnExtras::default();
     let place = Place { key: "", auto_increment: false, rights: Rights::SELECT };
-    for table in all() {
+    each_virtual_table(session, |table| {
         for (position, column) in table.columns.iter().enumerate() {
-            rows.push(row(INFORMATION_SCHEMA, table.name, position, column, &plain, &place));
+            rows.push(row(table.database, table.name, position, column, &plain, &place));
         }
-    }
+    });
     session.each_table(|database, table| {
         let def = table.def();
         let metadata = TableMetadata::of(&def)?.in_zone(&def, session.variables.zone());

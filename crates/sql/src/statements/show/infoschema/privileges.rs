@@ -5,7 +5,7 @@ use crate::accounts::book::Book;
 use crate::accounts::{Grantee, Rights, TlsNeed};
 use crate::names::MYSQL;
 use crate::{Session, SqlError};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use types::Value;
 
 pub(super) static DEFINITIONS: &[Definition] = &[
@@ -166,19 +166,22 @@ fn enabled_roles(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
 const LAST_RIGHT: Rights = Rights::DELETE_HISTORY;
 
 /// The name and the columns of `mysql.user`, which shows `mysql.global_priv` as older servers kept accounts.
-pub(super) fn user_table() -> (&'static str, String) {
-    let rights = shown_rights().map(|(_, column)| format!("{column}_priv varchar(1) NOT NULL"));
-    let columns = format!(
-        "Host char(255) NOT NULL, User char(128) NOT NULL, Password longtext, {}, ssl_type varchar(9), \
-         ssl_cipher longtext NOT NULL, x509_issuer longtext NOT NULL, x509_subject longtext NOT NULL, \
-         max_questions bigint(20) unsigned NOT NULL, max_updates bigint(20) unsigned NOT NULL, \
-         max_connections bigint(20) unsigned NOT NULL, max_user_connections bigint(21) NOT NULL, \
-         plugin longtext NOT NULL, authentication_string longtext NOT NULL, \
-         password_expired varchar(1) NOT NULL, is_role varchar(1), default_role longtext NOT NULL, \
-         max_statement_time decimal(12,6) NOT NULL",
-        rights.collect::<Vec<_>>().join(", ")
-    );
-    ("user", columns)
+pub(super) fn user_table() -> Definition {
+    static COLUMNS: OnceLock<String> = OnceLock::new();
+    let columns = || {
+        let rights = shown_rights().map(|(_, column)| format!("{column}_priv varchar(1) NOT NULL"));
+        format!(
+            "Host char(255) NOT NULL, User char(128) NOT NULL, Password longtext, {}, ssl_type varchar(9), \
+             ssl_cipher longtext NOT NULL, x509_issuer longtext NOT NULL, x509_subject longtext NOT NULL, \
+             max_questions bigint(20) unsigned NOT NULL, max_updates bigint(20) unsigned NOT NULL, \
+             max_connections bigint(20) unsigned NOT NULL, max_user_connections bigint(21) NOT NULL, \
+             plugin longtext NOT NULL, authentication_string longtext NOT NULL, \
+             password_expired varchar(1) NOT NULL, is_role varchar(1), default_role longtext NOT NULL, \
+             max_statement_time decimal(12,6) NOT NULL",
+            rights.collect::<Vec<_>>().join(", ")
+        )
+    };
+    ("user", COLUMNS.get_or_init(columns), users)
 }
 
 fn shown_rights() -> impl Iterator<Item = (Rights, &'static str)> {
@@ -187,7 +190,7 @@ fn shown_rights() -> impl Iterator<Item = (Rights, &'static str)> {
 }
 
 /// The rows of `mysql.user`.
-pub(super) fn users(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+fn users(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let short = |yes: bool| Value::text(if yes { "Y" } else { "N" });
     let book = book(session);
     let mut rows = Vec::new();

@@ -1,6 +1,6 @@
 //! SCHEMATA.
 
-use super::{Definition, INFORMATION_SCHEMA};
+use super::{Definition, database_names};
 use crate::definition::metadata::DatabaseMetadata;
 use crate::names::charsets::describe;
 use crate::{Session, SqlError};
@@ -15,16 +15,16 @@ pub(super) static DEFINITIONS: &[Definition] = &[(
 )];
 
 fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
-    let own =
-        (INFORMATION_SCHEMA.to_owned(), DatabaseMetadata { collation: Collation::Utf8mb4GeneralCi }.encode());
-    let mut databases = session.instance.database.databases();
-    databases.retain(|(name, _)| session.access.lists_database(name));
-    databases.push(own);
-    databases.sort();
-    Ok(databases
+    let databases = session.instance.database.databases();
+    let collation = |name: &str| {
+        let stored = databases.iter().find(|(of, _)| of == name);
+        stored
+            .map_or(Collation::Utf8mb4GeneralCi, |(_, metadata)| DatabaseMetadata::decode(metadata).collation)
+    };
+    Ok(database_names(session)
         .into_iter()
-        .map(|(name, metadata)| {
-            let info = describe(DatabaseMetadata::decode(&metadata).collation);
+        .map(|name| {
+            let info = describe(collation(&name));
             vec![
                 Value::text("def"),
                 Value::text(name),

@@ -81,7 +81,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[
          PLUGIN_STATUS varchar(16) NOT NULL, PLUGIN_TYPE varchar(80) NOT NULL, \
          PLUGIN_TYPE_VERSION varchar(20) NOT NULL, PLUGIN_LIBRARY varchar(64), \
          PLUGIN_LIBRARY_VERSION varchar(20), PLUGIN_AUTHOR varchar(64), PLUGIN_DESCRIPTION longtext, \
-         PLUGIN_LICENSE varchar(80) NOT NULL, LOAD_OPTION varchar(64) NOT NULL",
+         PLUGIN_LICENSE varchar(80) NOT NULL, LOAD_OPTION varchar(64) NOT NULL, \
+         PLUGIN_MATURITY varchar(12) NOT NULL, PLUGIN_AUTH_VERSION varchar(80)",
         plugins,
     ),
 ];
@@ -136,7 +137,7 @@ pub(crate) fn show_variables(session: &Session, global: bool) -> Vec<(String, St
 }
 
 /// The connections that the session may see: without PROCESS, those of its own user.
-fn visible_processes(session: &Session) -> Vec<Process> {
+pub(super) fn visible_processes(session: &Session) -> Vec<Process> {
     let Some(host) = session.instance.host() else { return Vec::new() };
     let mut processes = host.processes();
     if !session.access.global.contains(Rights::PROCESS) {
@@ -278,7 +279,7 @@ pub(crate) fn plugin_rows(session: &Session) -> Vec<Vec<Value>> {
         .collect()
 }
 
-fn plugins(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+pub(super) fn plugins(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     Ok(plugin_rows(session)
         .into_iter()
         .map(|mut row| {
@@ -293,6 +294,8 @@ fn plugins(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
                 Value::text(""),
                 license,
                 Value::text("FORCE"),
+                Value::text("Stable"),
+                Value::text("1.0"),
             ]);
             row
         })

@@ -1,9 +1,10 @@
 //! TABLES.
 
-use super::{Definition, INFORMATION_SCHEMA, all};
+use super::{Definition, PERFORMANCE_SCHEMA, SYS, each_virtual_table};
 use crate::definition::metadata::TableMetadata;
 use crate::definition::options::{Meaning, create_options};
 use crate::names::charsets::describe;
+use crate::plan::plan::VirtualTable;
 use crate::{Session, SqlError};
 use engine::Table;
 use types::Value;
@@ -35,16 +36,18 @@ pub(crate) fn status_of(session: &Session, table: &Table) -> Result<Vec<Value>, 
         Some(_) => Value::UInt(table.next_auto_increment()),
         None => Value::Null,
     };
+    let size = table.size()?;
+    let (rows, data_bytes) = (table.row_count(), size.row_pages * size.page_size);
     Ok(vec![
         Value::text(metadata.shown_engine()),
         Value::UInt(10),
         Value::text(row_format),
-        Value::UInt(table.row_count()),
+        Value::UInt(rows),
+        Value::UInt(data_bytes.checked_div(rows).unwrap_or(0)),
+        Value::UInt(data_bytes),
         Value::UInt(0),
-        Value::UInt(0),
-        Value::UInt(0),
-        Value::UInt(0),
-        Value::UInt(0),
+        Value::UInt(size.index_pages * size.page_size),
+        Value::UInt(size.free_pages * size.page_size),
         next,
         created,
         Value::Null,
@@ -59,8 +62,15 @@ pub(crate) fn status_of(session: &Session, table: &Table) -> Result<Vec<Value>, 
 }
 
 /// The row of SHOW TABLE STATUS for a table that is computed.
-pub(crate) fn table_status_row(name: &str) -> Vec<Value> {
-    let mut row = vec![Value::text(name), Value::text("MEMORY"), Value::UInt(11), Value::text("Fixed")];
+pub(crate) fn table_status_row(table: &VirtualTable) -> Vec<Value> {
+    let mut row = vec![Value::text(table.name)];
+    if table.database == SYS {
+        row.extend((0..15).map(|_| Value::Null));
+        row.extend([Value::text("VIEW"), Value::Null, Value::Null]);
+        row.insert(1, Value::Null);
+        return row;
+    }
+    row.extend([Value::text(engine_of(table.database)), Value::UInt(11), Value::text("Fixed")]);
     row.extend((0..9).map(|_| Value::Null));
     row.push(Value::Null);
     row.push(Value::text("utf8mb4_general_ci"));
@@ -68,18 +78,32 @@ pub(crate) fn table_status_row(name: &str) -> Vec<Value> {
     row
 }
 
+/// The engine that is shown for the tables of a virtual database.
+pub(crate) fn engine_of(database: &str) -> &'static str {
+    if database == PERFORMANCE_SCHEMA { "PERFORMANCE_SCHEMA" } else { "MEMORY" }
+}
+
+/// The TABLE_TYPE of the tables of a virtual database.
+pub(crate) fn kind_of(database: &str) -> &'static str {
+    match database {
+        PERFORMANCE_SCHEMA => "BASE TABLE",
+        SYS => "VIEW",
+        _ => "SYSTEM VIEW",
+    }
+}
+
 fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows = Vec::new();
-    for table in all() {
+    each_virtual_table(session, |table| {
         let mut row = vec![
             Value::text("def"),
-            Value::text(INFORMATION_SCHEMA),
+            Value::text(table.database),
             Value::text(table.name),
-            Value::text("SYSTEM VIEW"),
+            Value::text(kind_of(table.database)),
         ];
-        row.extend(table_status_row(table.name).into_iter().skip(1));
+        row.extend(table_status_row(table).into_iter().skip(1));
         rows.push(row);
-    }
+    });
     session.each_table(|database, table| {
         let mut row = vec![
             Value::text("def"),

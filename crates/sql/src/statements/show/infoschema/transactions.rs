@@ -1,6 +1,6 @@
 //! Transactions and the locks that they wait for: INNODB_TRX, INNODB_LOCKS, INNODB_LOCK_WAITS.
 
-use super::Definition;
+use super::{Definition, performance};
 use crate::accounts::Rights;
 use crate::host::{Process, TransactionUnderWay};
 use crate::text::push_text;
@@ -111,6 +111,26 @@ fn transactions(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
 /// The waits for rows, each paired with a transaction that blocks it.
 fn pairs(waits: &[PendingLock]) -> impl Iterator<Item = (&PendingLock, &Blocker)> {
     waits.iter().flat_map(|wait| wait.blockers.iter().map(move |blocker| (wait, blocker)))
+}
+
+/// The rows of `performance_schema.data_lock_waits`.
+pub(super) fn data_lock_waits(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    session.access.check_any_global(Rights::PROCESS)?;
+    let waits = session.instance.database.lock_waits();
+    let row = |(wait, blocker): (&PendingLock, &Blocker)| {
+        let side = |transaction: u64| {
+            [
+                Value::text(lock_id(transaction, &wait.wanted)),
+                Value::UInt(transaction),
+                performance::thread_of(session, transaction),
+                Value::Null,
+                Value::UInt(0),
+            ]
+        };
+        let sides = side(wait.transaction).into_iter().chain(side(blocker.transaction));
+        std::iter::once(Value::text("INNODB")).chain(sides).collect()
+    };
+    Ok(pairs(&waits).map(row).collect())
 }
 
 fn lock_waits(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
