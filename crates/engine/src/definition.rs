@@ -224,7 +224,11 @@ impl TableDef {
                     | ColumnType::Varbinary { bytes }
                     | ColumnType::Blob { bytes_max: bytes },
                 ) => *bytes >= PACKED_STRING_MIN,
-                Some(ColumnType::Int { bytes, .. }) => *bytes > HEAD_BYTES,
+                Some(
+                    ColumnType::Int { bytes, .. }
+                    | ColumnType::Enum { bytes, .. }
+                    | ColumnType::Set { bytes, .. },
+                ) => *bytes > HEAD_BYTES,
                 Some(ColumnType::Float { .. } | ColumnType::Date | ColumnType::Year) => false,
                 Some(_) | None => true,
             },

@@ -139,7 +139,7 @@ fn torn_pages_of_a_directory_of_format_2_are_repaired_from_its_doublewrite_file(
         assert!(recovery.repaired_pages > 0, "{recovery:?}");
         assert_whole(&database);
         rewrite(&*vfs, "latchwork.control", |bytes| {
-            assert_eq!(u32_at(&bytes, 8), 5);
+            assert_eq!(u32_at(&bytes, 8), 6);
             bytes
         });
         // From here on batches are of the new layout; the next crash is as good.

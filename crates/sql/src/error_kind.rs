@@ -84,6 +84,7 @@ kinds! {
     UnknownThread: 1094, "HY000";
     KillDenied: 1095, "HY000";
     NoTablesUsed: 1096, "HY000";
+    TooManyMembers: 1097, "HY000";
     TableLockedForRead: 1099, "HY000";
     TableNotLocked: 1100, "HY000";
     WrongDatabaseName: 1102, "42000";
@@ -167,6 +168,7 @@ kinds! {
     UnknownStorageEngine: 1286, "42000";
     NotUpdatable: 1288, "HY000";
     OptionPreventsStatement: 1290, "HY000";
+    DuplicateMember: 1291, "HY000";
     TruncatedWrongValue: 1292, "22007";
     InvalidOnUpdate: 1294, "HY000";
     NotPreparable: 1295, "HY000";
@@ -181,6 +183,7 @@ kinds! {
     NoDefaultForField: 1364, "HY000";
     DivisionByZero: 1365, "22012";
     IncorrectValue: 1366, "22007";
+    IllegalMember: 1367, "22007";
     WrongPasswordHash: 1372, "HY000";
     BinaryLogOff: 1381, "HY000";
     TooManyPlaceholders: 1390, "HY000";

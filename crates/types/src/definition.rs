@@ -19,7 +19,8 @@
 //! | 2 | 2 | column |
 //! | 4 | 4 | prefix in characters (bytes of a binary column), 0 without |
 
-use crate::{Collation, Column, ColumnType, KeyPart};
+use crate::members::SET_MEMBERS_MAX;
+use crate::{Code, Collation, Column, ColumnType, KeyPart, Members};
 use std::fmt;
 
 const VERSION: u8 = 1;
@@ -83,11 +84,18 @@ mod tag {
     pub const DATETIME: u8 = 13;
     pub const TIMESTAMP: u8 = 14;
     pub const YEAR: u8 = 15;
+    pub const ENUM: u8 = 16;
+    pub const SET: u8 = 17;
+    pub const BIT: u8 = 18;
+    pub const UUID: u8 = 19;
+    pub const INET6: u8 = 20;
+    pub const INET4: u8 = 21;
 }
 
 impl ColumnType {
     /// Appends tag and parameters: integers bytes, unsigned; floats unsigned; DECIMAL precision, scale,
-    /// unsigned; characters length `u32`, collation; binaries length `u32`; times fsp.
+    /// unsigned; characters length `u32`, collation; binaries length `u32`; times fsp; ENUM and SET the count
+    /// of members `u16`, collation, and each member's length in bytes `u32` and text; BIT its bits.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut sized = |tag: u8, size: u32, collation: Option<Collation>| {
             out.push(tag);
@@ -112,6 +120,12 @@ impl ColumnType {
             ColumnType::DateTime { fsp } => out.extend([tag::DATETIME, fsp]),
             ColumnType::Timestamp { fsp } => out.extend([tag::TIMESTAMP, fsp]),
             ColumnType::Year => out.push(tag::YEAR),
+            ColumnType::Enum { ref members, .. } => members.encode(tag::ENUM, out),
+            ColumnType::Set { ref members, .. } => members.encode(tag::SET, out),
+            ColumnType::Bit { bits } => out.extend([tag::BIT, bits]),
+            ColumnType::Code(Code::Uuid) => out.push(tag::UUID),
+            ColumnType::Code(Code::Inet6) => out.push(tag::INET6),
+            ColumnType::Code(Code::Inet4) => out.push(tag::INET4),
         }
     }
 
@@ -151,6 +165,21 @@ impl ColumnType {
             tag::DATETIME => ColumnType::DateTime { fsp: fsp(from)? },
             tag::TIMESTAMP => ColumnType::Timestamp { fsp: fsp(from)? },
             tag::YEAR => ColumnType::Year,
+            tag::ENUM => ColumnType::of_enum(Members::decode(from)?),
+            tag::SET => {
+                let members = Members::decode(from)?;
+                if members.names().len() > SET_MEMBERS_MAX {
+                    return Err(DefinitionError { why: "a SET column with too many members" });
+                }
+                ColumnType::of_set(members)
+            }
+            tag::BIT => match take_u8(from)? {
+                bits @ 1..=64 => ColumnType::Bit { bits },
+                _ => return Err(DefinitionError { why: "a BIT column of an unknown size" }),
+            },
+            tag::UUID => ColumnType::Code(Code::Uuid),
+            tag::INET6 => ColumnType::Code(Code::Inet6),
+            tag::INET4 => ColumnType::Code(Code::Inet4),
             _ => return Err(DefinitionError { why: "a column type that this program does not know" }),
         })
     }
@@ -184,6 +213,40 @@ impl Collation {
 const _: () =
     assert!(Collation::Utf8mb4GeneralCi as u8 == 0 && Collation::Binary as u8 == 6, "bytes on disk");
 
+impl Members {
+    fn encode(&self, tag: u8, out: &mut Vec<u8>) {
+        out.push(tag);
+        out.extend_from_slice(&(self.names().len() as u16).to_le_bytes());
+        out.push(self.collation().to_byte());
+        for name in self.names() {
+            out.extend_from_slice(&(name.len() as u32).to_le_bytes());
+            out.extend_from_slice(name.as_bytes());
+        }
+    }
+
+    fn decode(from: &mut &[u8]) -> Result<Members> {
+        let count = u16::from_le_bytes(take(from)?);
+        let collation = Collation::decode(from)?;
+        let names: Vec<String> = (0..count)
+            .map(|_| {
+                let length = take_u32(from)?;
+                take_name(from, length as usize)
+            })
+            .collect::<Result<_>>()?;
+        Ok(Members::new(names, collation))
+    }
+}
+
+/// A text of so many bytes.
+fn take_name(from: &mut &[u8], length: usize) -> Result<String> {
+    if from.len() < length {
+        return Err(DefinitionError { why: "the definition is cut short" });
+    }
+    let (name, rest) = from.split_at(length);
+    *from = rest;
+    String::from_utf8(name.to_vec()).map_err(|_| DefinitionError { why: "a name is not UTF-8" })
+}
+
 impl Column {
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend([VERSION, self.nullable as u8]);
@@ -198,14 +261,8 @@ impl Column {
     pub fn decode(from: &mut &[u8]) -> Result<Column> {
         take_version(from)?;
         let nullable = take_u8(from)? & 1 != 0;
-        let length = u16::from_le_bytes(take(from)?) as usize;
-        if from.len() < length {
-            return Err(DefinitionError { why: "the definition is cut short" });
-        }
-        let (name, rest) = from.split_at(length);
-        *from = rest;
-        let name = String::from_utf8(name.to_vec())
-            .map_err(|_| DefinitionError { why: "a column's name is not UTF-8" })?;
+        let length = u16::from_le_bytes(take(from)?);
+        let name = take_name(from, usize::from(length))?;
         Ok(Column { name, column_type: ColumnType::decode(from)?, nullable })
     }
 }
@@ -254,6 +311,12 @@ mod tests {
             ColumnType::DateTime { fsp: 3 },
             ColumnType::Timestamp { fsp: 0 },
             ColumnType::Year,
+            ColumnType::of_enum(Members::new(["größe", "", "x,y"].map(String::from), c)),
+            ColumnType::of_set(Members::new((0..64).map(|bit| bit.to_string()), c)),
+            ColumnType::Bit { bits: 64 },
+            ColumnType::Code(Code::Uuid),
+            ColumnType::Code(Code::Inet6),
+            ColumnType::Code(Code::Inet4),
         ];
         for column_type in types {
             let column = Column { name: "größe".into(), column_type, nullable: true };

@@ -13,7 +13,8 @@
 //! [`bytes_for_precision`](crate::decimal::bytes_for_precision) bytes; BINARY(n) n; DATE 3
 //! (`Date::to_packed`); TIME 3 (seconds), with fraction 8 (microseconds); DATETIME and TIMESTAMP 5 (packed
 //! without microseconds), with fraction 8; YEAR 1 (year - 1900, or 0). CHAR is stored without trailing
-//! spaces.
+//! spaces. ENUM is the member's number in 1 or 2 bytes, SET its members' bits in 1, 2, 3, 4 or 8, BIT(n) its
+//! bits in as many; UUID and INET6 16 bytes, INET4 4.
 
 use crate::{Column, ColumnType, Date, DateTime, Decimal, Time, Value, ValueRef};
 use base::sync::Arc;
@@ -99,6 +100,13 @@ impl Kind {
             ColumnType::Time { fsp } => Kind::Time { fsp },
             ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => Kind::DateTime { fsp },
             ColumnType::Year => Kind::Year,
+            ColumnType::Enum { bytes, .. } | ColumnType::Set { bytes, .. } => {
+                Kind::Int { bytes, unsigned: true }
+            }
+            ColumnType::Bit { .. } => {
+                Kind::Int { bytes: column_type.image_bytes_max() as u8, unsigned: true }
+            }
+            ColumnType::Code(code) => Kind::FixedBinary { bytes: code.bytes() as u32 },
         }
     }
 

@@ -4,7 +4,8 @@ use crate::{Date, DateTime, Decimal, Time};
 
 /// A value that borrows its bytes from a row image, a packet or a [`Value`].
 ///
-/// YEAR columns give [`ValueRef::UInt`] (0 or 1901 to 2155); TIMESTAMP columns give [`ValueRef::DateTime`].
+/// YEAR columns give [`ValueRef::UInt`] (0 or 1901 to 2155), and so do ENUM, SET and BIT columns, with their
+/// numbers; TIMESTAMP columns give [`ValueRef::DateTime`], and UUID, INET6 and INET4 columns their bytes.
 /// Equality here is that of the representation, not SQL's `=`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ValueRef<'a> {

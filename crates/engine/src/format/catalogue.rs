@@ -14,7 +14,8 @@
 use crate::definition::{IndexDef, PackKeys, Statistics, TableDef};
 use base::bytes::ByteReader;
 use base::{FileId, PageNo, TableId};
-use types::{Collation, Column, ColumnType, KeyPart};
+use types::members::{ENUM_MEMBERS_MAX, SET_MEMBERS_MAX};
+use types::{Code, Collation, Column, ColumnType, KeyPart, Members};
 
 const RECORD_VERSION: u8 = 2;
 /// Of format 2: without what a table's pages are like.
@@ -212,7 +213,8 @@ impl Writer {
         self.bytes(&def.sql_metadata);
     }
 
-    /// A type: its number, two numbers, a collation, a sign; unused ones are zero.
+    /// A type: its number, two numbers, a collation, a sign; unused ones are zero. Behind an ENUM or a SET
+    /// come its members, as many as the first number says.
     fn column_type(&mut self, column_type: &ColumnType) {
         let (number, one, two, collation, unsigned) = match *column_type {
             ColumnType::Int { bytes, unsigned } => (1, bytes.into(), 0, 0, unsigned),
@@ -234,12 +236,25 @@ impl Writer {
             ColumnType::DateTime { fsp } => (13, fsp.into(), 0, 0, false),
             ColumnType::Timestamp { fsp } => (14, fsp.into(), 0, 0, false),
             ColumnType::Year => (15, 0, 0, 0, false),
+            ColumnType::Enum { ref members, .. } => {
+                (16, members.names().len() as u32, 0, collation_number(members.collation()), false)
+            }
+            ColumnType::Set { ref members, .. } => {
+                (17, members.names().len() as u32, 0, collation_number(members.collation()), false)
+            }
+            ColumnType::Bit { bits } => (18, bits.into(), 0, 0, false),
+            ColumnType::Code(Code::Uuid) => (19, 0, 0, 0, false),
+            ColumnType::Code(Code::Inet6) => (20, 0, 0, 0, false),
+            ColumnType::Code(Code::Inet4) => (21, 0, 0, 0, false),
         };
         self.u8(number);
         self.u32(one);
         self.u32(two);
         self.u8(collation);
         self.u8(u8::from(unsigned));
+        for name in column_type.members().map_or(&[][..], Members::names) {
+            self.bytes(name.as_bytes());
+        }
     }
 }
 
@@ -352,8 +367,21 @@ impl Reader<'_> {
             13 => ColumnType::DateTime { fsp: small(one)? },
             14 => ColumnType::Timestamp { fsp: small(one)? },
             15 => ColumnType::Year,
+            16 => ColumnType::of_enum(self.members(one, ENUM_MEMBERS_MAX, collation()?)?),
+            17 => ColumnType::of_set(self.members(one, SET_MEMBERS_MAX, collation()?)?),
+            18 => ColumnType::Bit { bits: small(one).filter(|bits| (1..=64).contains(bits))? },
+            19 => ColumnType::Code(Code::Uuid),
+            20 => ColumnType::Code(Code::Inet6),
+            21 => ColumnType::Code(Code::Inet4),
             _ => return None,
         })
+    }
+
+    /// So many members of an ENUM or SET, and no more than it can have.
+    fn members(&mut self, count: u32, most: usize, collation: Collation) -> Option<Members> {
+        let count = usize::try_from(count).ok().filter(|count| *count <= most)?;
+        let names: Option<Vec<String>> = (0..count).map(|_| self.0.text()).collect();
+        Some(Members::new(names?, collation))
     }
 }
 
@@ -371,6 +399,12 @@ mod tests {
             text("t", ColumnType::Text { bytes_max: u32::MAX, collation: Collation::Binary }),
             text("z", ColumnType::Timestamp { fsp: 6 }),
             text("y", ColumnType::Year),
+            text("e", ColumnType::of_enum(Members::new(["ä", "", "b"].map(String::from), collation))),
+            text("s", ColumnType::of_set(Members::new((0..64).map(|bit| bit.to_string()), collation))),
+            text("i", ColumnType::Bit { bits: 64 }),
+            text("u", ColumnType::Code(Code::Uuid)),
+            text("six", ColumnType::Code(Code::Inet6)),
+            text("four", ColumnType::Code(Code::Inet4)),
         ];
         let part = |column| KeyPart { column, prefix_chars: Some(10), descending: true };
         Record::Table(Box::new(TableRecord {

@@ -20,10 +20,11 @@ const CONTROL_NEW_NAME: &str = "latchwork.control.new";
 const LOCK_NAME: &str = "latchwork.lock";
 const MAGIC: u64 = u64::from_le_bytes(*b"LATCHWK\x01");
 /// The format of the whole directory.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 /// The oldest that is read. It has one page size for all tables; a start makes it the newest. In format 3
 /// the log does not list what is to be purged, and checkpoints do not say that it does
-/// ([`NextIds::lists_garbage`]). In format 4 no table has constraints.
+/// ([`NextIds::lists_garbage`]). In format 4 no table has constraints, and in
+/// format 5 no column is an ENUM, SET, BIT, UUID, INET6 or INET4.
 const FORMAT_OLDEST: u32 = 2;
 const BYTES: usize = 64;
 const CHECKSUM_AT: usize = 60;

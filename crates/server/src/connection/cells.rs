@@ -39,7 +39,12 @@ pub(super) fn wire_kind(column_type: &ColumnType) -> u8 {
         ColumnType::Float { .. } => kind::FLOAT,
         ColumnType::Double { .. } => kind::DOUBLE,
         ColumnType::Decimal { .. } => kind::NEWDECIMAL,
-        ColumnType::Char { .. } | ColumnType::Binary { .. } => kind::STRING,
+        ColumnType::Char { .. }
+        | ColumnType::Binary { .. }
+        | ColumnType::Enum { .. }
+        | ColumnType::Set { .. }
+        | ColumnType::Code(_) => kind::STRING,
+        ColumnType::Bit { .. } => kind::BIT,
         ColumnType::Varchar { .. } | ColumnType::Varbinary { .. } => kind::VAR_STRING,
         ColumnType::Text { .. } | ColumnType::Blob { .. } => kind::BLOB,
         ColumnType::Date => kind::DATE,

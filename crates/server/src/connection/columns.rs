@@ -34,7 +34,7 @@ pub(super) fn write_with_default(
 
 fn definition(column: &ColumnMeta, result: ResultCharset) -> ColumnDefinition<'_> {
     let column_type = &column.column_type;
-    let is_text = column_type.is_text() && column.collation != Collation::Binary;
+    let is_text = column_type.has_characters() && column.collation != Collation::Binary;
     let (charset, bytes_max) = match (is_text, result) {
         (false, _) => (charset::BINARY, 1),
         (true, ResultCharset::AsStored) => (result_charset_id(result), 4),
@@ -75,10 +75,12 @@ fn flags(column: &ColumnMeta) -> u16 {
     set(matches!(column_type, ColumnType::Text { .. } | ColumnType::Blob { .. }), column_flag::BLOB);
     set(is_unsigned(column_type), column_flag::UNSIGNED);
     set(traits.zerofill || matches!(column_type, ColumnType::Year), column_flag::ZEROFILL);
+    set(matches!(column_type, ColumnType::Enum { .. }), column_flag::ENUM);
+    set(matches!(column_type, ColumnType::Set { .. }), column_flag::SET);
     let is_timestamp = matches!(column_type, ColumnType::Timestamp { .. });
     set(is_timestamp && traits.takes_present, column_flag::TIMESTAMP);
     // As in MariaDB, where numbers of tables have no collation, and those that are computed have one.
-    let binary = match column_type.is_text() {
+    let binary = match column_type.has_characters() {
         true => column.collation.is_bin(),
         false => !is_number(column_type) || column.org_name.is_empty(),
     };

@@ -3,11 +3,14 @@
 use super::ColumnExtras;
 use super::ColumnSpec;
 use super::check::CheckSpec;
+use super::quoted_text;
 use crate::names::charsets;
+use crate::text::LexicalMode;
 use crate::text::parse::{Word, Words};
 use crate::variables::assign::{unknown_charset, unknown_collation};
 use crate::{ErrorKind, SqlError};
-use types::{Collation, ColumnType};
+use types::members::{ENUM_MEMBERS_MAX, SET_MEMBERS_MAX};
+use types::{Collation, ColumnType, Members};
 
 fn error(kind: ErrorKind, message: String) -> SqlError {
     SqlError::new(kind, message)
@@ -53,6 +56,11 @@ enum Draft {
     /// Made of a collation.
     Char(u32),
     Varchar(u64),
+    /// The members of an ENUM or a SET.
+    Members {
+        names: Vec<String>,
+        is_set: bool,
+    },
     /// TEXT with a maximum number of bytes, or with a length in characters.
     Text {
         bytes_max: u32,
@@ -167,8 +175,9 @@ fn draft(words: &mut Words<'_>, column: &mut ColumnSpec, keyword: &str) -> Resul
             column.check = Some(CheckSpec::of_json(&column.name));
             Draft::Done(ColumnType::Text { bytes_max: u32::MAX, collation: Collation::Utf8mb4Bin })
         }
-        "BIT" | "ENUM" | "SET" | "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT"
-        | "MULTILINESTRING" | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" | "UUID" | "INET4" | "INET6" => {
+        "ENUM" | "SET" => Draft::Members { names: member_names(words)?, is_set: keyword == "SET" },
+        "BIT" | "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT" | "MULTILINESTRING"
+        | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" | "UUID" | "INET4" | "INET6" => {
             return Err(SqlError::not_supported(&format!("columns of type {keyword}")));
         }
         _ => match binary_or_time(words, keyword, &column.name)? {
@@ -240,8 +249,50 @@ fn finish_text(draft: Draft, collation: Collation, name: &str) -> Result<ColumnT
                 _ => ColumnType::Text { bytes_max, collation },
             }
         }
+        Draft::Members { names, is_set } => members(names, is_set, collation, name)?,
         Draft::Done(done) => done,
     })
+}
+
+/// `('a', 'b')`.
+fn member_names(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
+    words.expect_symbol("(")?;
+    let mut names = Vec::new();
+    loop {
+        names.push(words.string()?);
+        if !words.accept_symbol(",") {
+            break;
+        }
+    }
+    words.expect_symbol(")")?;
+    Ok(names)
+}
+
+/// The type of an ENUM or SET column. Blanks at the end of a member are no part of it.
+fn members(
+    names: Vec<String>,
+    is_set: bool,
+    collation: Collation,
+    column: &str,
+) -> Result<ColumnType, SqlError> {
+    let (kind, most) = if is_set { ("SET", SET_MEMBERS_MAX) } else { ("ENUM", ENUM_MEMBERS_MAX) };
+    if names.len() > most {
+        let message = format!("Too many strings for column {column} and {kind}");
+        return Err(error(ErrorKind::TooManyMembers, message));
+    }
+    let names: Vec<String> = names.iter().map(|name| name.trim_end_matches(' ').to_owned()).collect();
+    if let Some(name) = names.iter().find(|name| is_set && name.contains(',')) {
+        let message = format!("Illegal set '{name}' value found during parsing");
+        return Err(error(ErrorKind::IllegalMember, message));
+    }
+    let members = Members::new(names, collation);
+    if let Some(at) = members.duplicate() {
+        let first = members.find(members.names()[at].as_bytes()).unwrap_or(at);
+        let name = &members.names()[first];
+        let message = format!("Column '{column}' has duplicated value '{name}' in {kind}");
+        return Err(error(ErrorKind::DuplicateMember, message));
+    }
+    Ok(if is_set { ColumnType::of_set(members) } else { ColumnType::of_enum(members) })
 }
 
 /// 1074.
@@ -508,5 +559,21 @@ pub(crate) fn type_text(column_type: &ColumnType, extras: &ColumnExtras) -> Stri
         ColumnType::DateTime { fsp } => fraction("datetime", fsp),
         ColumnType::Timestamp { fsp } => fraction("timestamp", fsp),
         ColumnType::Year => "year(4)".to_owned(),
+        ColumnType::Enum { ref members, .. } => members_text("enum", members),
+        ColumnType::Set { ref members, .. } => members_text("set", members),
+        ColumnType::Bit { bits } => format!("bit({bits})"),
+        ColumnType::Code(code) => code.name().to_owned(),
     }
+}
+
+fn members_text(name: &str, members: &Members) -> String {
+    let mut text = format!("{name}(");
+    for (position, member) in members.names().iter().enumerate() {
+        if position > 0 {
+            text.push(',');
+        }
+        text.push_str(&quoted_text(member, LexicalMode::NONE));
+    }
+    text.push(')');
+    text
 }

@@ -16,7 +16,12 @@ pub(crate) fn implicit_default(column: &Column) -> Value {
     let date = Date { year: 0, month: 0, day: 0 };
     match column.column_type {
         ColumnType::Int { unsigned: false, .. } => Value::Int(0),
-        ColumnType::Int { .. } | ColumnType::Year => Value::UInt(0),
+        // The first member.
+        ColumnType::Enum { .. } => Value::UInt(1),
+        ColumnType::Int { .. } | ColumnType::Year | ColumnType::Set { .. } | ColumnType::Bit { .. } => {
+            Value::UInt(0)
+        }
+        ColumnType::Code(code) => Value::Binary(vec![0; code.bytes()]),
         ColumnType::Float { .. } => Value::Float(0.0),
         ColumnType::Double { .. } => Value::Double(0.0),
         ColumnType::Decimal { scale, .. } => Value::Decimal(Decimal::new(0.into(), scale)),
@@ -100,6 +105,10 @@ pub(super) fn show_in_zone(extras: &mut ColumnExtras, column_type: &ColumnType, 
 pub(crate) fn column_default(column: &Column, extras: &ColumnExtras, clock: &Clock) -> Option<Value> {
     match &extras.default {
         ColumnDefault::Unset if column.nullable => Some(Value::Null),
+        // As in MariaDB, an ENUM that cannot be NULL begins with its first member.
+        ColumnDefault::Unset if matches!(column.column_type, ColumnType::Enum { .. }) => {
+            Some(implicit_default(column))
+        }
         ColumnDefault::Unset => None,
         ColumnDefault::Null => Some(Value::Null),
         ColumnDefault::Now => Some(clock.now_for(&column.column_type)),

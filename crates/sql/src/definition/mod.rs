@@ -119,6 +119,27 @@ pub(crate) fn quoted(name: &str, mode: LexicalMode) -> String {
     }
 }
 
+/// A text in quotes.
+pub(crate) fn quoted_text(text: &str, mode: LexicalMode) -> String {
+    if !mode.escapes() {
+        return format!("'{}'", text.replace('\'', "''"));
+    }
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for character in text.chars() {
+        match character {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+    out
+}
+
 /// The value that a default writes. `None` for NULL, for the current time and for no default.
 pub(crate) fn literal(default: &ColumnDefault) -> Option<ValueRef<'_>> {
     match default {

@@ -3,7 +3,7 @@
 use crate::expr::Environment;
 use crate::variables::time_zones::{MOMENTS, Meant, Zone};
 use std::cmp::Ordering;
-use types::{ColumnType, Date, DateTime, Decimal, Time, ValueRef};
+use types::{ColumnType, Date, DateTime, Decimal, Members, Time, ValueRef};
 
 /// How an index can be searched for a value.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -63,6 +63,8 @@ pub(crate) fn equal<'a>(
             int_equal(i128::from(number), *bytes, *unsigned)
         }
         (_, ValueRef::Null) => KeyValue::Never,
+        (ColumnType::Enum { members, .. }, value) => member_equal(value, members),
+        (ColumnType::Set { members, .. }, value) => set_equal(value, members),
         _ => other_equal(value, column, environment),
     }
 }
@@ -73,6 +75,58 @@ pub(crate) fn equal_integer<'a>(number: i64, column: &ColumnType) -> KeyValue<'a
     match column {
         ColumnType::Int { bytes, unsigned } => int_equal(i128::from(number), *bytes, *unsigned),
         _ => KeyValue::Unusable,
+    }
+}
+
+/// The number of the member that a value is, or its number itself.
+fn member_equal<'a>(value: ValueRef<'_>, members: &Members) -> KeyValue<'a> {
+    let number = match value {
+        // The empty text may be a member, or what a text that is no member has become.
+        ValueRef::Text(text) if members.find(b"").is_some() && is_blank(text) => return KeyValue::Unusable,
+        ValueRef::Text(text) if is_blank(text) => 0,
+        ValueRef::Text(text) => match members.find(text) {
+            Some(at) => at as u64 + 1,
+            None => return KeyValue::Never,
+        },
+        ValueRef::Int(number) => match u64::try_from(number) {
+            Ok(number) => number,
+            Err(_) => return KeyValue::Never,
+        },
+        ValueRef::UInt(number) => number,
+        _ => return KeyValue::Unusable,
+    };
+    match number <= members.names().len() as u64 {
+        true => KeyValue::Exact(ValueRef::UInt(number)),
+        false => KeyValue::Never,
+    }
+}
+
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(|byte| *byte == b' ')
+}
+
+/// A text is one of the values only if it has the members in their order.
+fn set_equal<'a>(value: ValueRef<'_>, members: &Members) -> KeyValue<'a> {
+    let number = match value {
+        ValueRef::Text(text) => {
+            let (number, is_whole) = members.read_set(text);
+            let mut written = Vec::new();
+            members.write_set(number, &mut written);
+            match is_whole && members.collation().compare(&written, text).is_eq() {
+                true => number,
+                false => return KeyValue::Unusable,
+            }
+        }
+        ValueRef::Int(number) => match u64::try_from(number) {
+            Ok(number) => number,
+            Err(_) => return KeyValue::Unusable,
+        },
+        ValueRef::UInt(number) => number,
+        _ => return KeyValue::Unusable,
+    };
+    match number & !members.all() == 0 {
+        true => KeyValue::Exact(ValueRef::UInt(number)),
+        false => KeyValue::Never,
     }
 }
 
@@ -136,6 +190,12 @@ pub(crate) fn bound<'a>(
             Some(Number::Above) => beyond(side == Side::Upper),
             Some(Number::Below) => beyond(side == Side::Lower),
             None => KeyBound::Unusable,
+        },
+        ColumnType::Bit { .. } => match number(value) {
+            Some(Number::Whole(number)) => {
+                whole(number, column.image_bytes_max() as u8, true, inclusive, side)
+            }
+            _ => KeyBound::Unusable,
         },
         ColumnType::Year => match value {
             ValueRef::Int(year @ 1901..=2155) => at(ValueRef::UInt(year as u64), inclusive),

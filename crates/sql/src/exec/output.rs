@@ -2,12 +2,13 @@
 
 use super::seen::{Novelty, Seen};
 use super::{Flow, RowConsumer, RowSink, recycle};
-use crate::expr::{Context, Row};
+use crate::expr::{Context, Row, shown};
 use crate::memory::Charge;
 use crate::plan::plan::{Output, SelectPlan};
 use crate::spill::{RunReader, RunWriter, Stored, Workspace, append_row, read_row};
-use crate::{ResultSink, SqlError};
-use types::{Value, ValueRef};
+use crate::{ColumnMeta, ResultSink, SqlError};
+use bumpalo::Bump;
+use types::{ColumnType, Value, ValueRef};
 
 /// Evaluates the columns of the result and hands them on.
 pub(super) struct Project<'p, 's> {
@@ -113,6 +114,43 @@ impl RowSink for Limited<'_> {
         self.sent += 1;
         let flow = self.out.row(values)?;
         if self.sent == self.count && !self.counts_on { Ok(Flow::Stop) } else { Ok(flow) }
+    }
+
+    fn wants_all_digits(&self) -> bool {
+        self.out.wants_all_digits()
+    }
+}
+
+/// Hands on what clients and expressions see of the values that columns store.
+pub(super) struct AsSeen<'s> {
+    /// The columns whose values are seen as others.
+    columns: Vec<(usize, &'s ColumnType)>,
+    arena: Bump,
+    out: &'s mut dyn RowSink,
+}
+
+impl<'s> AsSeen<'s> {
+    pub(super) fn new(
+        columns: &'s [ColumnMeta],
+        is_apart: fn(&ColumnType) -> bool,
+        out: &'s mut dyn RowSink,
+    ) -> AsSeen<'s> {
+        let types = columns.iter().map(|meta| &meta.column_type).enumerate();
+        let columns = types.filter(|(_, column_type)| is_apart(column_type)).collect();
+        AsSeen { columns, arena: Bump::new(), out }
+    }
+}
+
+impl RowSink for AsSeen<'_> {
+    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
+        self.arena.reset();
+        let mut values = values.to_vec();
+        for (position, column_type) in &self.columns {
+            if let Some(value) = values.get_mut(*position) {
+                *value = shown(*value, column_type, &self.arena);
+            }
+        }
+        self.out.row(&values)
     }
 
     fn wants_all_digits(&self) -> bool {

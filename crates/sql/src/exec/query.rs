@@ -5,10 +5,11 @@ use super::group::Grouper;
 use super::join::Join;
 use super::literal_columns;
 use super::lock::RowLocks;
-use super::output::{Collect, Distinct, Limited, Materialized, Project, ToClient, hand_on};
+use super::output::{AsSeen, Collect, Distinct, Limited, Materialized, Project, ToClient, hand_on};
 use super::seen::{Novelty, Seen};
 use super::sort::{SortResult, SortRows, Sorter};
 use super::{Flow, RowConsumer, RowSink};
+use crate::expr::is_seen_apart;
 use crate::expr::value_keys::is_of_type;
 use crate::expr::{Environment, InnerQuery, ListSet, RunSubquery, Slots, StoredList, cells};
 use crate::host::Interrupt;
@@ -147,12 +148,19 @@ pub(crate) fn run_to_client(
         sink.columns(&named_columns(&plan.query, runtime.literal_text))?;
     }
     with_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
-        run_query(&plan.query, slots, runtime, scratch, &mut ToClient(sink))
+        let mut client = ToClient(sink);
+        match plan.query.is_seen_apart {
+            true => {
+                let mut seen = AsSeen::new(&plan.query.columns, is_seen_apart, &mut client);
+                run_stored(&plan.query, slots, runtime, scratch, &mut seen)
+            }
+            false => run_stored(&plan.query, slots, runtime, scratch, &mut client),
+        }
     })
 }
 
-/// Runs a plan and keeps its rows: INSERT ... SELECT. The entries have no keys; [`crate::spill::read_row`]
-/// reads their rows.
+/// Runs a plan and keeps its rows as columns store them: INSERT ... SELECT. The entries have no keys;
+/// [`crate::spill::read_row`] reads their rows.
 ///
 /// # Errors
 /// As [`run_to_client`].
@@ -164,7 +172,7 @@ pub(crate) fn run_to_spool<'w>(
 ) -> Result<Spool, SqlError> {
     let mut rows = ToSpool { spool: Spool::default(), workspace: runtime.workspace(), row: Vec::new() };
     with_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
-        run_query(&plan.query, slots, runtime, scratch, &mut rows)
+        run_stored(&plan.query, slots, runtime, scratch, &mut rows)
     })?;
     Ok(rows.spool)
 }
@@ -406,7 +414,25 @@ impl RowSink for Few {
     }
 }
 
+/// Runs a query whose rows expressions see.
 pub(super) fn run_query(
+    plan: &QueryPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+    out: &mut dyn RowSink,
+) -> Result<Done, SqlError> {
+    match plan.is_seen_apart {
+        true => {
+            let mut seen = AsSeen::new(&plan.columns, ColumnType::is_coded, out);
+            run_stored(plan, slots, runtime, scratch, &mut seen)
+        }
+        false => run_stored(plan, slots, runtime, scratch, out),
+    }
+}
+
+/// Runs a query whose columns give the values that columns store.
+fn run_stored(
     plan: &QueryPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
@@ -541,7 +567,7 @@ fn read_and_group(
             Source::Derived(query) => {
                 let mut read = || {
                     let mut rows = Collect::table(runtime.workspace());
-                    run_query(query, slots, runtime, scratch, &mut rows)?;
+                    run_stored(query, slots, runtime, scratch, &mut rows)?;
                     rows.finish()
                 };
                 // Only a subquery that runs for each row can run this more than once.

@@ -39,6 +39,28 @@ pub(crate) enum AggregateKind {
 }
 
 impl AggregateKind {
+    /// True if its arguments are numbers.
+    fn is_of_numbers(self) -> bool {
+        match self {
+            AggregateKind::Sum
+            | AggregateKind::Average
+            | AggregateKind::BitAnd
+            | AggregateKind::BitOr
+            | AggregateKind::BitXor
+            | AggregateKind::StandardDeviation
+            | AggregateKind::SampleStandardDeviation
+            | AggregateKind::Variance
+            | AggregateKind::SampleVariance => true,
+            AggregateKind::CountRows
+            | AggregateKind::Count
+            | AggregateKind::Minimum
+            | AggregateKind::Maximum
+            | AggregateKind::GroupConcat
+            | AggregateKind::JsonArray
+            | AggregateKind::JsonObject => false,
+        }
+    }
+
     /// The name that messages use.
     pub(crate) fn name(self) -> &'static str {
         let listed = if self == AggregateKind::CountRows { AggregateKind::Count } else { self };
@@ -177,7 +199,14 @@ impl CompiledAggregate {
     /// # Errors
     /// As [`Compiled::new`](super::Compiled::new).
     pub(crate) fn new(aggregate: &Aggregate, connection: Collation) -> Result<CompiledAggregate, SqlError> {
-        let compile = |expr: &Expr| Compiled::new(expr, connection);
+        let compile = |expr: &Expr| match (aggregate.kind.is_of_numbers(), expr) {
+            (true, _) => Compiled::number(expr, connection),
+            // Addresses and UUIDs are compared as they are stored.
+            (false, Expr::Column(column)) if matches!(column.column_type, ColumnType::Code(_)) => {
+                Compiled::stored(expr, connection)
+            }
+            (false, _) => Compiled::new(expr, connection),
+        };
         let arguments = aggregate.arguments.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
         let wanted = match aggregate.kind {
             AggregateKind::CountRows => 0..=0,
@@ -201,10 +230,18 @@ impl CompiledAggregate {
         if !wanted.contains(&arguments.len()) {
             return Err(SqlError::wrong_parameter_count(aggregate.kind.name()));
         }
-        let order = aggregate.order.iter().map(|(expr, descending)| Ok((compile(expr)?, *descending)));
+        let stored = |expr: &Expr| Compiled::stored(expr, connection);
+        let order = aggregate.order.iter().map(|(expr, descending)| Ok((stored(expr)?, *descending)));
         let types: Vec<&Typed> = arguments.iter().map(Compiled::typed).collect();
         let mut typed = result_type(aggregate.kind, &types, connection);
         let is_column = matches!(aggregate.arguments[..], [Expr::Column(_) | Expr::Outer(_)]);
+        if let ([Expr::Column(column)], AggregateKind::Minimum | AggregateKind::Maximum) =
+            (&aggregate.arguments[..], aggregate.kind)
+            && column.column_type.members().is_some()
+        {
+            // Members compare as texts, and the result is a member.
+            typed.result = ResultType::of(column.column_type.clone(), true);
+        }
         if is_float(&typed.result.column_type) && !is_column {
             // As in MariaDB, for MIN and MAX of an expression. The value stays a FLOAT, which shows where it
             // becomes a text.
@@ -508,7 +545,7 @@ impl CompiledAggregate {
                 let average = evaluate::divide(sum.number(), Number::UInt(count));
                 average.map_or(Value::Null, |average| self.finished(average))
             }
-            State::Extreme(value, _) => value,
+            State::Extreme(value, _) => super::coded::stored(value, &self.typed.result.column_type),
             State::BitAnd(bits) | State::BitOr(bits) | State::BitXor(bits) => Value::UInt(bits),
             State::Variance { count, squares, .. } => {
                 let sample = matches!(

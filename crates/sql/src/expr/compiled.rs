@@ -1,10 +1,10 @@
 //! Expressions made ready to run: types inferred, conversions and collations settled.
 
 use super::node::{Conversion, Node};
-use super::result_type::Typed;
+use super::result_type::{Class, Typed};
 use super::{Context, Expr, ResultType, Row, compile, evaluate};
 use crate::SqlError;
-use types::{Collation, ValueRef};
+use types::{Collation, ColumnType, ValueRef};
 
 /// An expression ready to run. A plan makes it once, and all executions share it.
 #[derive(Debug)]
@@ -24,13 +24,48 @@ impl Compiled {
         Ok(Compiled { node, typed })
     }
 
-    /// For a value that goes straight into a column. A choice between decimals then gives the digits of the
-    /// value that it chooses, as in MariaDB, where the column converts it.
+    /// As [`Compiled::new`], but the values of a column are those that it stores. They order and group rows,
+    /// and are the columns of a result: [`super::shown`] tells what is seen of them.
     ///
     /// # Errors
     /// As [`Compiled::new`].
-    pub(crate) fn for_column(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
-        let mut compiled = Compiled::new(expr, connection)?;
+    pub(crate) fn stored(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
+        let (node, typed) = compile::compile_stored(expr, connection)?;
+        Ok(Compiled { node, typed })
+    }
+
+    /// As [`Compiled::new`], but the members of an ENUM or SET are their numbers.
+    ///
+    /// # Errors
+    /// As [`Compiled::new`].
+    pub(crate) fn number(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
+        let (node, typed) = compile::compile_number(expr, connection)?;
+        Ok(Compiled { node, typed })
+    }
+
+    /// For a value that goes straight into a column. A choice between decimals then gives the digits of the
+    /// value that it chooses, as in MariaDB, where the column converts it. `column` is the column's type, if
+    /// it is known: a value may be a column's.
+    ///
+    /// # Errors
+    /// As [`Compiled::new`].
+    pub(crate) fn for_column(
+        expr: &Expr,
+        column: Option<&ColumnType>,
+        connection: Collation,
+    ) -> Result<Compiled, SqlError> {
+        let of = match expr {
+            Expr::Column(of) => Some(&of.column_type),
+            _ => None,
+        };
+        let mut compiled = match of {
+            // A column of the same type takes the value as it is.
+            Some(of) if Some(of) == column => Compiled::stored(expr, connection)?,
+            _ if column.is_some_and(|column| Class::of(column).is_numeric()) => {
+                Compiled::number(expr, connection)?
+            }
+            _ => Compiled::new(expr, connection)?,
+        };
         let to = match &mut compiled.node {
             Node::Case { to, .. } => Some(to),
             Node::Call(call) => Some(&mut call.to),
@@ -44,6 +79,11 @@ impl Compiled {
 
     pub(crate) fn result_type(&self) -> &ResultType {
         &self.typed.result
+    }
+
+    /// True if its values are numbers.
+    pub(crate) fn is_number(&self) -> bool {
+        self.typed.class.is_numeric()
     }
 
     pub(super) fn typed(&self) -> &Typed {

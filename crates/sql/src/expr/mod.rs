@@ -4,6 +4,7 @@
 //! slots or the context's arena, so that an evaluation allocates nothing on the heap.
 
 mod aggregate;
+mod coded;
 mod coerce;
 mod compile;
 mod compiled;
@@ -24,6 +25,7 @@ pub(crate) mod value_keys;
 pub(crate) use aggregate::{
     Accumulator, Aggregate, AggregateKind, CompiledAggregate, GROUP_CONCAT_BYTES, ROOM_KEY_BYTES, Room,
 };
+pub(crate) use coded::{given, is_seen_apart, seen_type, shown};
 pub(crate) use coerce::{CoerceIssue, Coerced, coerce};
 pub(crate) use compiled::Compiled;
 pub(crate) use functions::Function;

@@ -24,6 +24,12 @@ pub(super) enum Node {
         name: Box<str>,
     },
     Outer(usize),
+    /// What an expression sees of a value that such a column stores: see [`super::coded`].
+    Coded {
+        operand: Box<Node>,
+        of: ColumnType,
+        as_number: bool,
+    },
     Subquery(Box<SubqueryNode>),
     Negate(Box<Node>),
     BitNot(Box<Node>),

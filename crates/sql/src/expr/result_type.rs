@@ -62,6 +62,10 @@ fn display_chars(column_type: &ColumnType) -> u32 {
         ColumnType::Time { fsp } => 10 + fraction(fsp),
         ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => 19 + fraction(fsp),
         ColumnType::Year => 4,
+        ColumnType::Enum { ref members, .. } => members.enum_chars(),
+        ColumnType::Set { ref members, .. } => members.set_chars(),
+        ColumnType::Bit { bits } => bits.into(),
+        ColumnType::Code(code) => code.chars(),
     }
 }
 
@@ -84,10 +88,15 @@ impl Class {
     pub(super) fn of(column_type: &ColumnType) -> Class {
         match column_type {
             ColumnType::Int { unsigned: false, .. } => Class::Int,
-            ColumnType::Int { unsigned: true, .. } | ColumnType::Year => Class::UInt,
+            ColumnType::Int { unsigned: true, .. } | ColumnType::Year | ColumnType::Bit { .. } => Class::UInt,
             ColumnType::Float { .. } | ColumnType::Double { .. } => Class::Double,
             ColumnType::Decimal { .. } => Class::Decimal,
-            ColumnType::Char { .. } | ColumnType::Varchar { .. } | ColumnType::Text { .. } => Class::Text,
+            ColumnType::Char { .. }
+            | ColumnType::Varchar { .. }
+            | ColumnType::Text { .. }
+            | ColumnType::Enum { .. }
+            | ColumnType::Set { .. }
+            | ColumnType::Code(_) => Class::Text,
             ColumnType::Binary { .. } | ColumnType::Varbinary { .. } | ColumnType::Blob { .. } => {
                 Class::Binary
             }

@@ -61,10 +61,12 @@ pub(crate) fn is_of_type(value: &ValueRef<'_>, column: &Column) -> bool {
         (ValueRef::Float(_), Type::Double { .. }) => false,
         (ValueRef::Float(_) | ValueRef::Double(_), Type::Float { .. } | Type::Double { .. }) => true,
         (ValueRef::Text(_), text) => text.is_text(),
+        (ValueRef::Binary(bytes), Type::Code(code)) => bytes.len() == code.bytes(),
         (ValueRef::Binary(_), binary) => binary.is_binary(),
         (ValueRef::Date(_), Type::Date) | (ValueRef::Time(_), Type::Time { .. }) => true,
         (ValueRef::DateTime(_), Type::DateTime { .. } | Type::Timestamp { .. }) => true,
         (ValueRef::UInt(_) | ValueRef::Int(_), Type::Year) => true,
+        (ValueRef::UInt(_), Type::Enum { .. } | Type::Set { .. } | Type::Bit { .. }) => true,
         _ => false,
     }
 }

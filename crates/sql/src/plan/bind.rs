@@ -651,7 +651,9 @@ pub(crate) fn kind_of_type(column_type: &ColumnType) -> SlotKind {
         ColumnType::Date => SlotKind::Date,
         ColumnType::Time { fsp } => SlotKind::TimeOf(*fsp),
         ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => SlotKind::DateTimeOf(*fsp),
-        text if text.is_text() => SlotKind::TextOf(text.collation()),
+        text if text.has_characters() => SlotKind::TextOf(text.collation()),
+        ColumnType::Bit { .. } => SlotKind::UInt,
+        ColumnType::Code(_) => SlotKind::TextOf(Collation::Utf8mb4GeneralCi),
         _ => SlotKind::Binary,
     }
 }

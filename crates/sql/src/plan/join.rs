@@ -269,7 +269,7 @@ impl JoinPlan<'_> {
     ) -> Result<Option<HashKeys>, SqlError> {
         let (mut inner, mut outer, mut columns) = (Vec::new(), Vec::new(), Vec::new());
         for (own, other) in conditions.iter().filter_map(|condition| equation(condition, part, before)) {
-            let (own, other) = (Compiled::new(own, self.connection)?, Compiled::new(other, self.connection)?);
+            let (own, other) = self.sides(own, other)?;
             let (left, right) = (&own.result_type().column_type, &other.result_type().column_type);
             let Some(column_type) = common_type(left, right) else { continue };
             columns.push(Column { name: String::new(), column_type, nullable: true });
@@ -277,6 +277,16 @@ impl JoinPlan<'_> {
             outer.push(other);
         }
         Ok((!inner.is_empty()).then(|| HashKeys { inner, outer, keys: ValueKeys::new(columns) }))
+    }
+
+    /// The sides of an equation. A member of an ENUM or SET is compared with a number by its own.
+    fn sides(&self, left: &Expr, right: &Expr) -> Result<(Compiled, Compiled), SqlError> {
+        let sides = (Compiled::new(left, self.connection)?, Compiled::new(right, self.connection)?);
+        Ok(match (sides.0.is_number(), sides.1.is_number()) {
+            (true, false) => (sides.0, Compiled::number(right, self.connection)?),
+            (false, true) => (Compiled::number(left, self.connection)?, sides.1),
+            (true, true) | (false, false) => sides,
+        })
     }
 
     fn can_hash(&self, part: usize, before: Parts, conditions: &[Expr]) -> bool {

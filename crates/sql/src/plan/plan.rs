@@ -78,6 +78,8 @@ impl StatementPlan {
 #[derive(Debug)]
 pub(crate) struct QueryPlan {
     pub columns: Arc<[ColumnMeta]>,
+    /// True if clients and expressions see other values of a column than its rows have.
+    pub is_seen_apart: bool,
     /// Names that have slots in them, with the position of their column.
     pub names: Vec<(usize, Name)>,
     /// The columns that are a literal alone.

@@ -7,7 +7,7 @@ use super::scope::Scope;
 use crate::accounts::Rights;
 use crate::accounts::access::{Access, Needs, TableNeed};
 use crate::expr::value_keys::ValueKeys;
-use crate::expr::{Compiled, Expr, OuterRef};
+use crate::expr::{Compiled, Expr, OuterRef, seen_type};
 use crate::text::SlotKind;
 use crate::variables::join_methods::JoinMethods;
 use crate::{ColumnMeta, ColumnTraits, ErrorKind, SqlError};
@@ -279,7 +279,13 @@ impl<'a> Planner<'a> {
         let keys = ValueKeys::new(columns.iter().cloned());
         let order = SortOrder::new(order, columns.len());
         let plan = UnionPlan { branches, distinct_until, columns, keys, order, limit };
-        Ok(QueryPlan { columns: metas, names, literals: vec![], body: Body::Union(Box::new(plan)) })
+        Ok(QueryPlan {
+            columns: metas,
+            is_seen_apart: false,
+            names,
+            literals: vec![],
+            body: Body::Union(Box::new(plan)),
+        })
     }
 
     fn branches(
@@ -470,8 +476,8 @@ fn union_columns(branches: &[QueryPlan]) -> Result<Vec<Column>, SqlError> {
                 continue;
             }
             column_type = Some(match column_type {
-                None => meta.column_type.clone(),
-                Some(before) => wider(&before, &meta.column_type),
+                None => seen_type(&meta.column_type),
+                Some(before) => wider(&before, &seen_type(&meta.column_type)),
             });
         }
         Column {

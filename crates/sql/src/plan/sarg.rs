@@ -110,7 +110,7 @@ impl Finder {
                 Some((column, Test::InList { values: list.clone() }, true))
             }
             Expr::Between { operand, low, high, negated: false } => {
-                let column = self.column(operand)?;
+                let column = self.column(operand).filter(|_| !is_coded(operand))?;
                 if !self.is_known(low) || !self.is_known(high) {
                     return None;
                 }
@@ -143,13 +143,16 @@ impl Finder {
         }
         let bound = |inclusive| vec![Bound { value: value.clone(), inclusive, like: None }];
         let interval = match op {
+            // A member is compared with the value again, as in MariaDB.
             Comparison::Equal => {
-                return Some((column, Test::Equal { value: value.clone(), null_safe: false }, true));
+                let exact = !is_coded(operand);
+                return Some((column, Test::Equal { value: value.clone(), null_safe: false }, exact));
             }
             Comparison::NullSafeEqual => {
                 return Some((column, Test::Equal { value: value.clone(), null_safe: true }, true));
             }
             Comparison::NotEqual => return None,
+            _ if is_coded(operand) => return None,
             Comparison::Less => Interval { lower: vec![], upper: bound(false) },
             Comparison::LessOrEqual => Interval { lower: vec![], upper: bound(true) },
             Comparison::Greater => Interval { lower: bound(false), upper: vec![] },
@@ -203,6 +206,11 @@ impl Finder {
     }
 }
 
+/// True if an index has another order than comparisons have.
+fn is_coded(operand: &Expr) -> bool {
+    matches!(operand, Expr::Column(column) if column.column_type.is_coded())
+}
+
 fn as_intervals(test: Test) -> Option<Vec<Interval>> {
     let point = |value: Expr| {
         let bound = Bound { value, inclusive: true, like: None };
@@ -242,6 +250,12 @@ pub(super) fn type_takes(column_type: &ColumnType, kind: SlotKind) -> bool {
             matches!(kind, Text | TextOf(_) | Date | DateTime)
         }
         ColumnType::Time { .. } => matches!(kind, Text | TextOf(_) | Time),
+        ColumnType::Enum { members, .. } | ColumnType::Set { members, .. } => {
+            matches!(kind, Int | UInt | Text) || kind == TextOf(members.collation())
+        }
+        ColumnType::Bit { .. } => matches!(kind, Int | UInt),
+        // Only a value that is known can be read as one.
+        ColumnType::Code(_) => false,
         text if text.is_text() => kind == Text || kind == TextOf(text.collation()),
         _ => matches!(kind, Text | TextOf(_) | Binary),
     }
@@ -256,14 +270,19 @@ fn value_fits(operand: &Expr, value: &Expr) -> bool {
         Expr::Column(other) => orders_agree(&column.column_type, &other.column_type),
         Expr::Outer(other) => orders_agree(&column.column_type, &other.column_type),
         // Any other expression: this is decided when its value is known.
-        other => !super::walk::has_collate(other),
+        other => !super::walk::has_collate(other) && !matches!(column.column_type, ColumnType::Code(_)),
     }
 }
 
 /// True if comparing values of the two columns gives the order of either column.
 pub(super) fn orders_agree(left: &ColumnType, right: &ColumnType) -> bool {
     match (left, right) {
-        (ColumnType::Int { .. }, ColumnType::Int { .. }) => true,
+        (
+            ColumnType::Int { .. } | ColumnType::Bit { .. },
+            ColumnType::Int { .. } | ColumnType::Bit { .. },
+        ) => true,
+        // Members compare as texts, and are ordered by their numbers.
+        _ if left.is_coded() || right.is_coded() => false,
         _ if left.is_text() => right.is_text() && left.collation() == right.collation(),
         _ => std::mem::discriminant(left) == std::mem::discriminant(right),
     }

@@ -9,6 +9,7 @@ use super::plan::*;
 use super::query::{Planner, is_descending};
 use super::walk::{for_each_column, is_fixed};
 use super::{object_name, walk};
+use crate::expr::is_seen_apart;
 use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Aggregate, AggregateKind, ColumnRef, Compiled, CompiledAggregate, Expr};
 use crate::{ColumnMeta, ColumnTraits, ErrorKind, SqlError};
@@ -235,7 +236,7 @@ impl Planner<'_> {
         let mut names = Vec::new();
         let mut literals = Vec::new();
         for (at, item) in items.iter().enumerate() {
-            let compiled = compile(&item.expr)?;
+            let compiled = Compiled::stored(&item.expr, self.connection)?;
             let name = match &item.name {
                 Name::Fixed(name) => shown(name.clone()),
                 template => {
@@ -295,7 +296,14 @@ impl Planner<'_> {
             uses_temporary,
             inputs: parts.from.inputs,
         };
-        Ok(QueryPlan { columns: Arc::from(metas), names, literals, body: Body::Select(Box::new(plan)) })
+        let is_seen_apart = metas.iter().any(|meta| is_seen_apart(&meta.column_type));
+        Ok(QueryPlan {
+            columns: Arc::from(metas),
+            is_seen_apart,
+            names,
+            literals,
+            body: Body::Select(Box::new(plan)),
+        })
     }
 
     /// The grouping, if there is one. `is_sorted` says that rows come in the order of its keys.
@@ -304,7 +312,7 @@ impl Planner<'_> {
             return Ok(None);
         }
         let Parts { from, items, keys, aggregates, having, order, .. } = parts;
-        let compile = |expr: &Expr| Compiled::new(expr, self.connection);
+        let compile = |expr: &Expr| Compiled::stored(expr, self.connection);
         // Moments are grouped as they are stored: a clock shows an hour of autumn twice.
         let stored = |key: &Expr| match key {
             Expr::Column(column) => Expr::Column(ColumnRef { in_utc: false, ..column.clone() }),
@@ -345,7 +353,7 @@ impl Planner<'_> {
     }
 
     fn sort_item(&self, order: &Order, columns: &[Column]) -> Result<SortItem, SqlError> {
-        let compiled = Compiled::new(&order.expr, self.connection)?;
+        let compiled = Compiled::stored(&order.expr, self.connection)?;
         Ok(match order.output {
             Some(at) => SortItem {
                 value: SortValue::Output(at),
@@ -583,6 +591,10 @@ fn shortcut(parts: &Parts) -> Option<Shortcut> {
             _ => return None,
         };
         let [Expr::Column(column)] = aggregate.arguments.as_slice() else { return None };
+        // An index of members has them in the order of their numbers, and not of their texts.
+        if column.column_type.is_coded() {
+            return None;
+        }
         let leads = |index: &&access::IndexShape| {
             index.parts.first().is_some_and(|part| {
                 part.column == column.column && part.prefix_chars.is_none() && !part.descending

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Collation;
+use crate::{Code, Collation, Members};
 
 fn column(column_type: ColumnType, nullable: bool) -> Column {
     Column { name: "c".into(), column_type, nullable }
@@ -13,6 +13,10 @@ fn sbtest() -> Vec<Column> {
         column(ColumnType::Char { chars: 120, collation }, false),
         column(ColumnType::Char { chars: 60, collation }, false),
     ]
+}
+
+fn members(count: u32) -> Members {
+    Members::new((0..count).map(|number| format!("m{number}")), Collation::Utf8mb4GeneralCi)
 }
 
 pub(crate) fn one_of_each(nullable: bool) -> (Vec<Column>, Vec<Value>) {
@@ -44,6 +48,15 @@ pub(crate) fn one_of_each(nullable: bool) -> (Vec<Column>, Vec<Value>) {
         (ColumnType::DateTime { fsp: 0 }, Value::DateTime(datetime)),
         (ColumnType::Timestamp { fsp: 3 }, Value::DateTime(DateTime { fsp: 3, micros: 123_000, ..datetime })),
         (ColumnType::Year, Value::UInt(2155)),
+        (ColumnType::of_enum(members(300)), Value::UInt(300)),
+        (ColumnType::of_enum(members(255)), Value::UInt(0)),
+        (ColumnType::of_set(members(17)), Value::UInt(0x1_0001)),
+        (ColumnType::of_set(members(64)), Value::UInt(u64::MAX)),
+        (ColumnType::Bit { bits: 33 }, Value::UInt(0x1_ffff_ffff)),
+        (ColumnType::Bit { bits: 1 }, Value::UInt(1)),
+        (ColumnType::Code(Code::Uuid), Value::Binary((0..16).collect())),
+        (ColumnType::Code(Code::Inet6), Value::Binary(vec![0; 16])),
+        (ColumnType::Code(Code::Inet4), Value::Binary(vec![127, 0, 0, 1])),
     ];
     let (types, values): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
     (types.into_iter().map(|column_type| column(column_type, nullable)).collect(), values)

@@ -243,7 +243,7 @@ fn a_directory_of_the_format_before_is_taken_over_and_others_are_refused() {
         control.read_at(&mut bytes, 0).unwrap();
         (bytes, bytes[8])
     };
-    for (found, is_read) in [(2, true), (3, true), (4, true), (1, false), (6, false)] {
+    for (found, is_read) in [(2, true), (3, true), (4, true), (5, true), (1, false), (7, false)] {
         let (mut bytes, _) = format();
         bytes[8] = found;
         let sum = base::checksum::checksum(0, &bytes[..60]);
@@ -254,7 +254,7 @@ fn a_directory_of_the_format_before_is_taken_over_and_others_are_refused() {
             Ok(database) => {
                 assert!(is_read, "format {found}");
                 // A build that knows only the old format would be wrong from here on.
-                assert_eq!(format().1, 5);
+                assert_eq!(format().1, 6);
                 database.close().unwrap();
             }
             Err(error) => assert!(!is_read && error.to_string().contains("format"), "{error}"),

@@ -1,5 +1,7 @@
 //! Converts values to the type of a column.
 
+mod codes;
+mod members;
 mod numbers;
 mod texts;
 mod times;
@@ -60,6 +62,8 @@ pub(crate) enum CoerceIssue {
     OutOfRange,
     /// 1406.
     DataTooLong,
+    /// 1406 for a BIT; as a warning 1264.
+    BitsTooLong,
     /// 1265: digits of a fraction or blanks were cut. Only a note, in strict mode too.
     TruncatedNote,
     /// 1265.
@@ -99,7 +103,7 @@ impl CoerceIssue {
                 ErrorKind::OutOfRange,
                 format!("Out of range value for column '{column}' at row {row}"),
             ),
-            CoerceIssue::DataTooLong => SqlError::new(
+            CoerceIssue::DataTooLong | CoerceIssue::BitsTooLong => SqlError::new(
                 ErrorKind::DataTooLong,
                 format!("Data too long for column '{column}' at row {row}"),
             ),
@@ -178,6 +182,10 @@ fn coerce_any<'a>(value: ValueRef<'a>, column: &Column, zone: Option<&Zone>, are
         ColumnType::Time { fsp } => times::time(value, fsp),
         ColumnType::DateTime { fsp } => times::date_time(value, fsp, None),
         ColumnType::Timestamp { fsp } => times::date_time(value, fsp, zone),
+        ColumnType::Enum { ref members, .. } => members::member(value, members),
+        ColumnType::Set { ref members, .. } => members::set(value, members),
+        ColumnType::Bit { bits } => numbers::bits(value, bits),
+        ColumnType::Code(code) => codes::code(value, code, column.nullable, arena),
     }
 }
 
@@ -185,7 +193,12 @@ fn coerce_any<'a>(value: ValueRef<'a>, column: &Column, zone: Option<&Zone>, are
 fn zero_of(column_type: &ColumnType) -> ValueRef<'static> {
     match *column_type {
         ColumnType::Int { unsigned: false, .. } => ValueRef::Int(0),
-        ColumnType::Int { unsigned: true, .. } | ColumnType::Year => ValueRef::UInt(0),
+        ColumnType::Int { unsigned: true, .. }
+        | ColumnType::Year
+        | ColumnType::Enum { .. }
+        | ColumnType::Set { .. }
+        | ColumnType::Bit { .. } => ValueRef::UInt(0),
+        ColumnType::Code(code) => ValueRef::Binary(&[0; 16][..code.bytes()]),
         ColumnType::Float { .. } => ValueRef::Float(0.0),
         ColumnType::Double { .. } => ValueRef::Double(0.0),
         ColumnType::Decimal { scale, .. } => ValueRef::Decimal(Decimal::new(0i64.into(), scale)),

@@ -46,6 +46,28 @@ fn whole(value: ValueRef<'_>) -> (i128, Option<CoerceIssue>) {
     }
 }
 
+/// BIT: a text's bytes are the bits, and a number's are its own.
+pub(super) fn bits<'a>(value: ValueRef<'a>, bits: u8) -> Coerced<'a> {
+    let largest = u64::MAX >> 64u32.saturating_sub(u32::from(bits));
+    let number = match value {
+        ValueRef::Text(bytes) | ValueRef::Binary(bytes) => {
+            let from = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
+            let bytes = &bytes[from..];
+            let number = bytes.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+            (bytes.len() <= size_of::<u64>()).then_some(number)
+        }
+        // A number below zero has the bits of its 64.
+        _ => match whole(value).0 {
+            number @ ..0 => i64::try_from(number).ok().map(|number| number as u64),
+            number => u64::try_from(number).ok(),
+        },
+    };
+    match number.filter(|number| *number <= largest) {
+        Some(number) => Coerced::fits(ValueRef::UInt(number)),
+        None => Coerced::with(ValueRef::UInt(largest), CoerceIssue::BitsTooLong),
+    }
+}
+
 pub(super) fn integer<'a>(value: ValueRef<'a>, bytes: u8, unsigned: bool) -> Coerced<'a> {
     let bits = 8 * bytes as u32;
     let (low, high) = match unsigned {

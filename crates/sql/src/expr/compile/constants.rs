@@ -1,6 +1,7 @@
 //! Types of literals and slots. Constants become values of the kind that they are compared with.
 
 use super::super::SlotKind;
+use super::super::coded;
 use super::super::node::Node;
 use super::super::result_type::{Class, Derivation, Typed};
 use types::temporal::{read_date_time, read_time};
@@ -67,13 +68,19 @@ pub(super) fn align(left: &mut (Node, Typed), right: &mut (Node, Typed)) {
 }
 
 /// The sum of a text and an INTERVAL is a text. Where a number is wanted, it is the number that a date or a
-/// moment gives, and not what the text begins with.
+/// moment gives, and not what the text begins with. A member of an ENUM or SET is a text, and its number.
 pub(super) fn want_number(side: &mut (Node, Typed)) {
     if let Node::DateArithmetic { class, .. } = &mut side.0
         && class.is_text()
     {
         *class = Class::Double;
         side.1 = Typed::double_with(side.1.digits_as_double(), side.1.nullable());
+    }
+    if let Node::Coded { of, as_number, .. } = &mut side.0
+        && of.members().is_some()
+    {
+        *as_number = true;
+        side.1 = coded::number_type(of, side.1.nullable());
     }
 }
 

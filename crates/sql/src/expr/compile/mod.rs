@@ -6,6 +6,7 @@ mod unify;
 
 pub(super) use unify::{unify, unify_with_times};
 
+use super::coded;
 use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing, clock, json};
 use super::node::{self, Call, Conversion, Node, RowTest, SubqueryNode};
 use super::result_type::{Class, Derivation, Meaning, Typed};
@@ -21,6 +22,20 @@ type Compiled = (Node, Typed);
 
 pub(super) fn compile(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
     Compiler { connection, depth: 0 }.expr(expr)
+}
+
+/// As [`compile`], but a column gives its values as they are stored.
+pub(super) fn compile_stored(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
+    Compiler { connection, depth: 0 }.stored(expr)
+}
+
+/// As [`compile`], where a number is wanted.
+pub(super) fn compile_number(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
+    let mut compiled = compile(expr, connection)?;
+    if let Node::Coded { .. } = compiled.0 {
+        constants::want_number(&mut compiled);
+    }
+    Ok(compiled)
 }
 
 struct Compiler {
@@ -48,6 +63,28 @@ impl Compiler {
         compiled
     }
 
+    /// The values where a number is wanted.
+    fn number(&mut self, expr: &Expr) -> Result<Compiled, SqlError> {
+        let mut compiled = self.expr(expr)?;
+        constants::want_number(&mut compiled);
+        Ok(compiled)
+    }
+
+    /// The values of a column as they are stored; those of all other expressions.
+    fn stored(&mut self, expr: &Expr) -> Result<Compiled, SqlError> {
+        Ok(match self.expr(expr)? {
+            (Node::Coded { operand, of, .. }, typed) if matches!(expr, Expr::Column(_) | Expr::Outer(_)) => {
+                (*operand, Typed::new(of, typed.nullable()).with_derivation(typed.derivation))
+            }
+            other => other,
+        })
+    }
+
+    /// The values that are stored of each.
+    fn stored_list(&mut self, list: &[Expr]) -> Result<Box<[Node]>, SqlError> {
+        list.iter().map(|expr| Ok(self.stored(expr)?.0)).collect()
+    }
+
     fn boxed(&mut self, expr: &Expr) -> Result<(Box<Node>, Typed), SqlError> {
         let (node, typed) = self.expr(expr)?;
         Ok((Box::new(node), typed))
@@ -71,17 +108,18 @@ impl Compiler {
             }
             Expr::Slot { index, kind } => (Node::Slot(*index), constants::slot_type(*kind, self.connection)),
             Expr::Column(column) => column_node(column),
-            Expr::Outer(outer) => (Node::Outer(outer.index), column_type(&outer.column_type, outer.nullable)),
+            Expr::Outer(outer) => {
+                let typed = coded::seen(&outer.column_type, outer.nullable);
+                (coded_node(Node::Outer(outer.index), &outer.column_type), typed)
+            }
             Expr::Subquery(subquery) => self.subquery(subquery)?,
             Expr::Negate(operand) => self.negate(operand)?,
             Expr::BitNot(operand) => {
-                let (node, typed) = self.boxed(operand)?;
-                (Node::BitNot(node), Typed::int(8, true, typed.nullable()))
+                let (operand, typed) = self.number(operand)?;
+                (Node::BitNot(Box::new(operand)), Typed::int(8, true, typed.nullable()))
             }
             Expr::Arithmetic { op, left, right } => {
-                let (mut left, mut right) = (self.expr(left)?, self.expr(right)?);
-                constants::want_number(&mut left);
-                constants::want_number(&mut right);
+                let (left, right) = (self.number(left)?, self.number(right)?);
                 let typed = arithmetic_type(*op, &left.1, &right.1);
                 (Node::Arithmetic { op: *op, sides: Box::new((left.0, right.0)) }, typed)
             }
@@ -114,8 +152,12 @@ impl Compiler {
             Expr::Between { operand, low, high, negated } => self.between([operand, low, high], *negated)?,
             Expr::InList { operand, list, negated } => self.in_list(operand, list, *negated)?,
             Expr::InSlot { operand, index, kind, negated } => {
-                let (operand, typed) = self.boxed(operand)?;
+                let mut operand = self.expr(operand)?;
                 let slot = constants::slot_type(*kind, self.connection);
+                if slot.class.is_numeric() {
+                    constants::want_number(&mut operand);
+                }
+                let (operand, typed) = (Box::new(operand.0), operand.1);
                 let collation = collations::for_comparison(&[&typed, &slot], "IN", self.connection)?;
                 let node = Node::InSlot { operand, index: *index, collation, negated: *negated };
                 (node, Typed::boolean(true))
@@ -193,6 +235,9 @@ impl Compiler {
     fn between(&mut self, operands: [&Expr; 3], negated: bool) -> Result<Compiled, SqlError> {
         let [mut operand, mut low, mut high] =
             [self.expr(operands[0])?, self.expr(operands[1])?, self.expr(operands[2])?];
+        if low.1.class.is_numeric() || high.1.class.is_numeric() {
+            [&mut operand, &mut low, &mut high].into_iter().for_each(constants::want_number);
+        }
         let types = [&operand.1, &low.1, &high.1];
         let nullable = types.iter().any(|typed| typed.nullable());
         let collation = collations::for_comparison(&types, "BETWEEN", self.connection)?;
@@ -234,7 +279,11 @@ impl Compiler {
     }
 
     fn cast(&mut self, operand: &Expr, to: &ColumnType) -> Result<Compiled, SqlError> {
-        let (operand, typed) = self.boxed(operand)?;
+        let mut operand = self.expr(operand)?;
+        if Class::of(to).is_numeric() {
+            constants::want_number(&mut operand);
+        }
+        let (operand, typed) = (Box::new(operand.0), operand.1);
         // A value that cannot be converted becomes NULL only for dates and times.
         let nullable = typed.nullable() || Class::of(to).is_temporal();
         let result = Typed::new(to.clone(), nullable).with_derivation(Derivation::Implicit);
@@ -268,8 +317,8 @@ impl Compiler {
     }
 
     fn subquery(&mut self, subquery: &Subquery) -> Result<Compiled, SqlError> {
-        let (parameters, _) = self.list(&subquery.parameters)?;
-        let given = subquery.plan.columns().first().map(|meta| column_type(&meta.column_type, true));
+        let parameters = self.stored_list(&subquery.parameters)?;
+        let given = subquery.plan.columns().first().map(|meta| coded::seen(&meta.column_type, true));
         let given = given.unwrap_or_else(Typed::null);
         let (test, typed) = match &subquery.test {
             SubqueryTest::Value => (node::SubqueryTest::Value, given),
@@ -281,7 +330,7 @@ impl Compiler {
             }
             SubqueryTest::Quantified { operands, op, quantifier } => {
                 let given: Vec<Typed> =
-                    subquery.plan.columns().iter().map(|meta| column_type(&meta.column_type, true)).collect();
+                    subquery.plan.columns().iter().map(|meta| coded::seen(&meta.column_type, true)).collect();
                 let row = self.row_test(operands, &given, *op, *quantifier)?;
                 (node::SubqueryTest::Quantified(row), Typed::boolean(true))
             }
@@ -308,8 +357,7 @@ impl Compiler {
     }
 
     fn negate(&mut self, operand: &Expr) -> Result<Compiled, SqlError> {
-        let mut operand = self.expr(operand)?;
-        constants::want_number(&mut operand);
+        let operand = self.number(operand)?;
         let (node, typed) = (Box::new(operand.0), operand.1);
         // A negative literal is a literal.
         let negated = match &*node {
@@ -340,8 +388,11 @@ impl Compiler {
     }
 
     fn in_list(&mut self, operand: &Expr, list: &[Expr], negated: bool) -> Result<Compiled, SqlError> {
-        let operand = self.expr(operand)?;
+        let mut operand = self.expr(operand)?;
         let (nodes, types) = self.list(list)?;
+        if types.iter().all(|typed| typed.class.is_numeric()) {
+            constants::want_number(&mut operand);
+        }
         let all: Vec<&Typed> = std::iter::once(&operand.1).chain(&types).collect();
         let nullable = all.iter().any(|typed| typed.nullable());
         let collation = collations::for_comparison(&all, "IN", self.connection)?;
@@ -375,7 +426,7 @@ impl Compiler {
         whens: &[(Expr, Expr)],
         otherwise: Option<&Expr>,
     ) -> Result<Compiled, SqlError> {
-        let operand = operand.map(|operand| self.expr(operand)).transpose()?;
+        let mut operand = operand.map(|operand| self.expr(operand)).transpose()?;
         let mut nodes = Vec::new();
         let (mut conditions, mut results) = (Vec::new(), Vec::new());
         for (when, then) in whens {
@@ -395,6 +446,11 @@ impl Compiler {
                 None
             }
         };
+        if let Some(operand) = &mut operand
+            && conditions.iter().all(|typed| typed.class.is_numeric())
+        {
+            constants::want_number(operand);
+        }
         let collation = match &operand {
             Some((_, typed)) => {
                 let all: Vec<&Typed> = std::iter::once(typed).chain(&conditions).collect();
@@ -438,6 +494,7 @@ impl Compiler {
             nodes.push(compiled.0);
             types.push(compiled.1);
         }
+        members_as_numbers(function, &mut nodes, &mut types);
         let all: Vec<&Typed> = types.iter().collect();
         let (collation, derivation) = match function.collation {
             CollationRule::Merged => collations::aggregate(&all, function.name, self.connection)?,
@@ -520,16 +577,16 @@ impl Compiler {
 }
 
 fn column_node(column: &ColumnRef) -> Compiled {
-    let mut typed = column_type(&column.column_type, column.nullable);
+    let mut typed = coded::seen(&column.column_type, column.nullable);
     typed.result.decimals = column.digits.unwrap_or(typed.result.decimals);
     if column.is_json {
         typed.meaning = Meaning::Json;
     }
     let name = column.name.as_str().into();
-    let (part, column, in_utc) = (column.part, column.column, column.in_utc);
-    match in_utc {
-        true => (Node::Stamp { part, column, name }, typed),
-        false => (Node::Column { part, column, name }, typed),
+    let (part, at) = (column.part, column.column);
+    match column.in_utc {
+        true => (Node::Stamp { part, column: at, name }, typed),
+        false => (coded_node(Node::Column { part, column: at, name }, &column.column_type), typed),
     }
 }
 
@@ -539,10 +596,29 @@ fn stored_node(column: &ColumnRef) -> Compiled {
     (node, Typed { meaning: Meaning::InUtc, ..typed })
 }
 
-/// The type of a column's values.
-fn column_type(column_type: &ColumnType, nullable: bool) -> Typed {
-    let typed = Typed::new(column_type.clone(), nullable);
-    if typed.class.is_text() { typed.with_derivation(Derivation::Implicit) } else { typed }
+/// What expressions see of the values of a column.
+fn coded_node(node: Node, of: &ColumnType) -> Node {
+    match of.is_coded() {
+        true => Node::Coded { operand: Box::new(node), of: of.clone(), as_number: false },
+        false => node,
+    }
+}
+
+/// The members of an ENUM or SET are numbers where the function counts with them, and beside numbers.
+fn members_as_numbers(function: &Function, nodes: &mut [Node], types: &mut [Typed]) {
+    let wants = match function.name {
+        "elt" => 1,
+        "interval" => nodes.len(),
+        "greatest" | "least" if types.iter().any(|typed| typed.class.is_numeric()) => nodes.len(),
+        _ => 0,
+    };
+    for (node, typed) in nodes.iter_mut().zip(types).take(wants) {
+        if let Node::Coded { .. } = node {
+            let mut compiled = (std::mem::replace(node, Node::Constant(Value::Null)), typed.clone());
+            constants::want_number(&mut compiled);
+            (*node, *typed) = compiled;
+        }
+    }
 }
 
 fn is_extract(expr: &Expr) -> bool {

@@ -75,6 +75,23 @@ fn try_cast<'a>(value: &ValueRef<'a>, to: &ColumnType, context: &Context<'a>) ->
             ValueRef::Binary(&text[..text.len().min(bytes as usize)])
         }
         ColumnType::Date => ValueRef::Date(convert::to_allowed_moment(value, context)?.date),
+        ColumnType::Code(code) => {
+            let read = match value {
+                ValueRef::Binary(bytes) if bytes.len() == code.bytes() => code.of_bytes(bytes),
+                value => code.read(text_of(value, context)?),
+            };
+            let Some(bytes) = read else {
+                let text = convert::shown(text_of(value, context)?);
+                let message = format!("Incorrect {} value: '{text}'", code.name());
+                context.environment.warn(ErrorKind::TruncatedWrongValue, message);
+                return None;
+            };
+            let mut text = String::new();
+            code.write(&bytes[..code.bytes()], &mut text);
+            ValueRef::Text(context.arena.alloc_slice_copy(text.as_bytes()))
+        }
+        // No CAST has such a type.
+        ColumnType::Enum { .. } | ColumnType::Set { .. } | ColumnType::Bit { .. } => *value,
         ColumnType::Time { fsp } => ValueRef::Time(convert::to_time(value, context)?.with_fsp(fsp)),
         ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => {
             ValueRef::DateTime(convert::to_allowed_moment(value, context)?.with_fsp(fsp))

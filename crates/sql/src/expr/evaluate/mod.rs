@@ -19,6 +19,7 @@ pub(super) use convert::{
     to_truth, whole_seconds, write_text,
 };
 
+use super::coded;
 use super::functions::Arguments;
 use super::node::{Conversion, Node};
 use super::{Comparison, Context, ListSet, Patience, Row};
@@ -40,6 +41,10 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
             other => other,
         },
         Node::Outer(index) => context.slots.outer[*index],
+        Node::Coded { operand, of, as_number: true } => coded::number(value(operand, row, context)?, of),
+        Node::Coded { operand, of, as_number: false } => {
+            coded::shown(value(operand, row, context)?, of, context.arena)
+        }
         Node::Subquery(subquery) => subquery::value(subquery, row, context)?,
         Node::Negate(operand) => arithmetic::negate(operand, row, context)?,
         Node::BitNot(operand) => match convert::to_bits(&value(operand, row, context)?, context) {
@@ -228,6 +233,10 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
                 }
                 _ => None,
             }
+        }
+        // A member is true by its number.
+        Node::Coded { operand, of, .. } => {
+            to_truth(&coded::number(value(operand, row, context)?, of), context)
         }
         _ => to_truth(&value(node, row, context)?, context),
     })

@@ -2,10 +2,10 @@
 
 use crate::SqlError;
 use crate::expr::evaluate::{self, convert};
-use crate::expr::node::Call;
+use crate::expr::node::{Call, Node};
 use crate::expr::result_type::Class;
 use crate::expr::{Context, Row};
-use types::{Collation, DateTime, Decimal, Time, ValueRef};
+use types::{Collation, ColumnType, DateTime, Decimal, Time, ValueRef};
 
 pub(in crate::expr) type Result<T> = std::result::Result<T, SqlError>;
 
@@ -79,6 +79,21 @@ impl<'a> Arguments<'a, '_> {
             ValueRef::DateTime(_) => "datetime",
         };
         Err(super::typing::illegal_type(name, self.name()))
+    }
+
+    /// The number of a member of the SET column that is the second argument, or 0 if the row does not have
+    /// it. As in MariaDB, this is what FIND_IN_SET gives for a literal. `None` for other arguments.
+    pub(super) fn place_in_set(&self, member: &[u8]) -> Result<Option<i64>> {
+        let [Node::Constant(_) | Node::Slot(_), Node::Coded { operand, of, .. }] = &self.call.arguments[..]
+        else {
+            return Ok(None);
+        };
+        let ColumnType::Set { members, .. } = of else { return Ok(None) };
+        let Some(at) = members.find(member) else { return Ok(None) };
+        Ok(match evaluate::value(operand, self.row, self.context)? {
+            ValueRef::UInt(bits) => Some(if bits >> at & 1 == 1 { at as i64 + 1 } else { 0 }),
+            _ => None,
+        })
     }
 
     /// Rounded and clipped; `None` for NULL.

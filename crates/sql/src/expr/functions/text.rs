@@ -279,6 +279,9 @@ functions! {
         typing: int_of::<3>,
         evaluate: |a| {
             let (wanted, set) = (or_null!(a.text(0)?), or_null!(a.text(1)?));
+            if let Some(place) = a.place_in_set(wanted)? {
+                return int(place);
+            }
             if set.is_empty() {
                 return int(0);
             }

@@ -430,7 +430,7 @@ pub(super) fn columns_of(def: &TableDef, metadata: &TableMetadata) -> Vec<Column
         .map(|(position, (column, extras))| ColumnSpec {
             name: column.name.clone(),
             column_type: column.column_type.clone(),
-            own_collation: column.column_type.is_text()
+            own_collation: column.column_type.has_characters()
                 && column.column_type.collation() != metadata.collation,
             nullable: Some(column.nullable),
             auto_increment: def.auto_increment == Some(position),
@@ -686,6 +686,9 @@ fn convert(spec: &mut TableSpec, to: Collation) {
             ColumnType::Char { collation, .. }
             | ColumnType::Varchar { collation, .. }
             | ColumnType::Text { collation, .. } => *collation = to,
+            ColumnType::Enum { members, .. } | ColumnType::Set { members, .. } => {
+                *members = Arc::new(members.with_collation(to));
+            }
             _ => {}
         }
     }

@@ -14,7 +14,8 @@ use crate::variables::time_zones::Zone;
 use crate::{ErrorKind, SqlError, Warnings, names};
 use bumpalo::Bump;
 use engine::{IndexDef, TableDef};
-use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
+use types::row::trim_trailing_spaces;
+use types::{Collation, Column, ColumnType, KeyPart, Members, ValueRef};
 
 /// The longest key in bytes, for any size of page.
 const KEY_BYTES_MAX: usize = 3072;
@@ -473,6 +474,9 @@ pub(super) fn settled_default(
     let mode = around.sql_mode;
     let Some(value) = literal(default) else { return Ok(default.clone()) };
     let arena = Bump::new();
+    if let Some(members) = column.column_type.members() {
+        return settled_members(default, column, members);
+    }
     let coerced = coerce(value, column, Some(&around.zone), &arena);
     let is_allowed = coerced.clone().in_mode(&value, column, mode.into()) == coerced;
     let fits = match &coerced.issue {
@@ -502,6 +506,33 @@ pub(super) fn settled_default(
         ValueRef::DateTime(moment) => ColumnDefault::Text(moment.to_string()),
         ValueRef::Null => ColumnDefault::Null,
     })
+}
+
+/// The default of an ENUM or SET names its members: their numbers are no default.
+fn settled_members(
+    default: &ColumnDefault,
+    column: &Column,
+    members: &Members,
+) -> Result<ColumnDefault, SqlError> {
+    let invalid = || invalid_default(&column.name);
+    let text = match default {
+        ColumnDefault::Text(text) => text.as_bytes(),
+        ColumnDefault::Binary(bytes) => bytes,
+        _ => return Err(invalid()),
+    };
+    let text = trim_trailing_spaces(text);
+    let mut settled = Vec::new();
+    match &column.column_type {
+        ColumnType::Set { .. } => match members.read_set(text) {
+            (number, true) => members.write_set(number, &mut settled),
+            (_, false) => return Err(invalid()),
+        },
+        _ => {
+            let at = members.find(text).ok_or_else(invalid)?;
+            settled.extend_from_slice(members.of_enum(at as u64 + 1));
+        }
+    }
+    String::from_utf8(settled).map(ColumnDefault::Text).map_err(|_| invalid())
 }
 
 fn is_blob(column_type: &ColumnType) -> bool {
@@ -585,6 +616,8 @@ pub(super) fn key_parts(
                 ));
             }
             (None, _) => None,
+            // A number is in a key as a whole.
+            (Some(prefix), None) if is_in_number(prefix, &column.column_type) => None,
             (Some(prefix), Some(length)) if prefix < length => Some(prefix),
             (Some(prefix), Some(length)) if prefix == length && !is_blob(&column.column_type) => None,
             (Some(_), _) => return Err(incorrect_prefix()),
@@ -602,6 +635,14 @@ pub(super) fn key_parts(
         ));
     }
     Ok(parts)
+}
+
+/// True if so many characters are no longer than the number of a member.
+fn is_in_number(prefix: u32, column_type: &ColumnType) -> bool {
+    column_type.members().is_some_and(|members| {
+        let bytes = u64::from(prefix) * u64::from(members.collation().character_bytes_max());
+        bytes <= column_type.image_bytes_max() as u64
+    })
 }
 
 fn incorrect_prefix() -> SqlError {

@@ -3,7 +3,7 @@
 use crate::definition::ColumnDefault;
 use crate::definition::defaults::{column_default, implicit_default};
 use crate::definition::metadata::TableMetadata;
-use crate::expr::{CoerceIssue, Coerced, SqlMode, coerce};
+use crate::expr::{CoerceIssue, Coerced, SqlMode, coerce, given};
 use crate::session::ProgressMeter;
 use crate::statements::dml::{note_issue, write_error};
 use crate::variables::time_zones::Zone;
@@ -30,14 +30,10 @@ pub(super) fn copy_rows(
     let (old, new) = (from.def(), to.def());
     let metadata = TableMetadata::of(&new)?;
     let clock = session.clock();
-    let defaults: Vec<Value> = new
-        .columns
-        .iter()
-        .zip(&metadata.columns)
-        .map(|(column, extras)| {
-            column_default(column, extras, &clock).unwrap_or_else(|| implicit_default(column))
-        })
-        .collect();
+    let described = new.columns.iter().zip(&metadata.columns);
+    let of =
+        |(column, extras)| column_default(column, extras, &clock).unwrap_or_else(|| implicit_default(column));
+    let defaults: Vec<Value> = described.map(of).collect();
     let mode: SqlMode = session.variables.common.sql_mode.into();
     // If the columns and their order are the same, row images are copied unchanged.
     let same = old.columns == new.columns
@@ -76,8 +72,9 @@ pub(super) fn copy_rows(
         let mut values: Vec<ValueRef<'_>> = Vec::with_capacity(sources.len());
         for (position, source) in sources.iter().enumerate() {
             let column = &new.columns[position];
+            let stays = |source: usize| keeps(&old.columns[source].column_type, &column.column_type);
             let value = match source {
-                Some(source) if old.columns[*source].column_type == column.column_type => view.get(*source),
+                Some(source) if stays(*source) => view.get(*source),
                 Some(source) if view.is_null(*source) => ValueRef::Null,
                 Some(source) => {
                     let from = &old.columns[*source].column_type;
@@ -122,7 +119,7 @@ pub(super) fn copy_rows(
 /// A value of a column of type `from` as a statement reads it, and what another column stores for it.
 fn converted<'v>(
     value: ValueRef<'v>,
-    from: &ColumnType,
+    from: &'v ColumnType,
     column: &Column,
     zone: &Zone,
     arena: &'v Bump,
@@ -136,7 +133,22 @@ fn converted<'v>(
             let shown = ValueRef::DateTime(zone.from_utc(stored));
             (shown, coerce(shown, column, None, arena))
         }
-        _ => (value, coerce(value, column, Some(zone), arena)),
+        _ => {
+            let value = given(value, from, &column.column_type, arena);
+            (value, coerce(value, column, Some(zone), arena))
+        }
+    }
+}
+
+/// True if the column's values are stored as before. New members may follow the old ones.
+fn keeps(old: &ColumnType, new: &ColumnType) -> bool {
+    use ColumnType::{Enum, Set};
+    match (old, new) {
+        (Enum { members: old, .. }, Enum { members: new, .. })
+        | (Set { members: old, .. }, Set { members: new, .. }) => {
+            old.collation() == new.collation() && new.names().starts_with(old.names())
+        }
+        (old, new) => old == new,
     }
 }
 

@@ -112,9 +112,12 @@ impl Assignments {
                 match expr {
                     Expr::Column(from) if from.in_utc && columns[column].column_type.is_timestamp() => {
                         let from = Expr::Column(ColumnRef { in_utc: false, ..from });
-                        Right::Moment(Compiled::for_column(&from, literals.connection)?)
+                        Right::Moment(Compiled::for_column(&from, None, literals.connection)?)
                     }
-                    expr => Right::Value(Compiled::for_column(&expr, literals.connection)?),
+                    expr => {
+                        let to = Some(&columns[column].column_type);
+                        Right::Value(Compiled::for_column(&expr, to, literals.connection)?)
+                    }
                 }
             };
             bound.push((column, right));

@@ -1,18 +1,21 @@
 //! The message of a duplicate key.
 
+use crate::expr::shown;
 use crate::text::push_text;
 use crate::{ErrorKind, SqlError};
+use bumpalo::Bump;
 use engine::TableDef;
 use types::{KeyPart, RowView, ValueRef};
 
 /// 1062: `Duplicate entry '1-abc' for key 'k'`.
 pub(crate) fn duplicate_entry(row: &RowView<'_>, def: &TableDef, parts: &[KeyPart], key: &str) -> SqlError {
     let mut entry = String::new();
+    let arena = Bump::new();
     for (position, part) in parts.iter().enumerate() {
         if position > 0 {
             entry.push('-');
         }
-        let value = row.get(part.column);
+        let value = shown(row.get(part.column), &def.columns[part.column].column_type, &arena);
         let value = match (value, part.prefix_chars) {
             (ValueRef::Text(text), Some(chars)) => {
                 ValueRef::Text(types::collation::first_chars(text, chars as usize))

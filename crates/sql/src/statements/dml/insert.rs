@@ -8,7 +8,7 @@ use super::{UniqueKey, write_error};
 use crate::accounts::Rights;
 use crate::accounts::access::{Needs, TableNeed};
 use crate::exec::{DerivedRows, RowLocks, Runtime, WriterLocks, recycle, run_to_spool, with_subqueries};
-use crate::expr::{Compiled, Context, ListSet, Part, Row, Slots, cells};
+use crate::expr::{self, Compiled, Context, ListSet, Part, Row, Slots, cells};
 use crate::locks::Mode;
 use crate::memory::Charge;
 use crate::plan::bind::Binder;
@@ -31,7 +31,7 @@ use sqlparser::ast;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use types::{Value, ValueRef};
+use types::{ColumnType, Value, ValueRef};
 
 /// One value of a VALUES row.
 #[derive(Debug)]
@@ -188,7 +188,7 @@ fn given(
         }
         let mut binder = Binder::new(&none, planner.slots, "field list");
         binder.subqueries = Some(planner);
-        Compiled::for_column(&binder.bind(expr)?, planner.connection).map(Item::Value)
+        Compiled::for_column(&binder.bind(expr)?, None, planner.connection).map(Item::Value)
     };
     if !insert.assignments.is_empty() {
         let mut names = Vec::new();
@@ -476,6 +476,14 @@ impl Writing<'_, '_> {
     /// Adds the rows of a query, and writes all but the last ones.
     fn add_stored(&mut self, session: &mut Session, rows: &Spooled) -> Result<(), SqlError> {
         let not_inserted = self.plan.not_inserted;
+        // The types of the query's columns, and those of the columns that they are for.
+        let types: Vec<(ColumnType, ColumnType)> = match &self.plan.source {
+            Source::Rows(_) => Vec::new(),
+            Source::Query(plan) => {
+                let given = plan.query.columns.iter().map(|meta| meta.column_type.clone());
+                given.zip(self.inserter.types()).collect()
+            }
+        };
         let mut arena = Bump::new();
         let mut buffer = Vec::new();
         let mut charge = Charge::default();
@@ -483,8 +491,9 @@ impl Writing<'_, '_> {
             arena.reset();
             let mut values = recycle(std::mem::take(&mut buffer));
             read_row(row, &mut values)?;
+            let inserted = values[..values.len() - not_inserted].iter().zip(&types);
             let given: Vec<Given<'_>> =
-                values[..values.len() - not_inserted].iter().map(|value| Given::Value(*value)).collect();
+                inserted.map(|(value, (of, to))| Given::Value(expr::given(*value, of, to, &arena))).collect();
             if let Err(error) = self.inserter.add(session, &given, &arena) {
                 // If one of the rows before this one collides, that error comes first.
                 self.write(session)?;

@@ -91,6 +91,11 @@ impl Inserter {
         Ok(Inserter::of_columns(session, target, columns, on_duplicate))
     }
 
+    /// The types of the columns that values are given for, in their order.
+    pub(super) fn types(&self) -> impl Iterator<Item = ColumnType> {
+        self.columns.iter().map(|column| self.target.def.columns[*column].column_type.clone())
+    }
+
     fn of_columns(
         session: &Session,
         target: Arc<Target>,

@@ -51,7 +51,7 @@ pub(crate) fn warn_of_issue(
     // In strict mode these are errors of their own.
     let shown = match issue {
         CoerceIssue::DataTooLong | CoerceIssue::IncorrectTime { .. } => &CoerceIssue::Truncated,
-        CoerceIssue::TimeOutOfRange { .. } => &CoerceIssue::OutOfRange,
+        CoerceIssue::TimeOutOfRange { .. } | CoerceIssue::BitsTooLong => &CoerceIssue::OutOfRange,
         other => other,
     };
     let error = match shown {

@@ -6,9 +6,9 @@ use crate::definition::check::Check;
 use crate::definition::column_types::type_text;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::options;
-use crate::definition::quoted;
 use crate::definition::rank;
 use crate::definition::{ColumnDefault, ColumnExtras};
+use crate::definition::{quoted, quoted_text};
 use crate::names::charsets::describe;
 use crate::names::{INFORMATION_SCHEMA, virtual_database};
 use crate::plan::plan::VirtualTable;
@@ -18,28 +18,7 @@ use crate::text::parse::Words;
 use crate::{ResultSink, Session, SqlError};
 use engine::{IndexDef, Table, TableDef};
 use std::fmt::Write;
-use types::{Column, ColumnType, KeyPart, Value};
-
-/// A text in quotes.
-fn quoted_text(text: &str, mode: LexicalMode) -> String {
-    if !mode.escapes() {
-        return format!("'{}'", text.replace('\'', "''"));
-    }
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('\'');
-    for character in text.chars() {
-        match character {
-            '\'' => out.push_str("''"),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\0' => out.push_str("\\0"),
-            other => out.push(other),
-        }
-    }
-    out.push('\'');
-    out
-}
+use types::{Collation, Column, ColumnType, KeyPart, Value};
 
 /// The default of a column as SHOW CREATE TABLE and `information_schema` print it; `None` for none.
 pub(crate) fn default_text(column: &Column, extras: &ColumnExtras, mode: LexicalMode) -> Option<String> {
@@ -98,9 +77,12 @@ fn column_line(def: &TableDef, metadata: &TableMetadata, position: usize, mode: 
     let column = &def.columns[position];
     let extras = &metadata.columns[position];
     let mut line = format!("  {} {}", quoted(&column.name, mode), type_text(&column.column_type, extras));
-    if column.column_type.is_text() && column.column_type.collation() != metadata.collation {
+    if column.column_type.has_characters() && column.column_type.collation() != metadata.collation {
         let info = describe(column.column_type.collation());
-        line.push_str(&format!(" CHARACTER SET {} COLLATE {}", info.charset, info.name));
+        line.push_str(&format!(" CHARACTER SET {}", info.charset));
+        if column.column_type.collation() != Collation::Binary {
+            line.push_str(&format!(" COLLATE {}", info.name));
+        }
     }
     if !column.nullable {
         line.push_str(" NOT NULL");

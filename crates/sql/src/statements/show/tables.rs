@@ -234,7 +234,7 @@ fn column_row(
 ) -> Vec<Value> {
     let mut row = vec![Value::text(&column.name), Value::text(type_text(&column.column_type, extras))];
     if full.is_some() {
-        row.push(if column.column_type.is_text() {
+        row.push(if column.column_type.has_characters() {
             Value::text(charsets::describe(column.column_type.collation()).name)
         } else {
             Value::Null

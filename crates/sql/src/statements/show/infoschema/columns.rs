@@ -10,7 +10,7 @@ use crate::statements::show::{default_text, extra_text, rights_text};
 use crate::text::LexicalMode;
 use crate::{Session, SqlError};
 use engine::TableDef;
-use types::{Column, ColumnType, Value};
+use types::{Column, ColumnType, Members, Value};
 
 pub(super) static DEFINITIONS: &[Definition] = &[(
     "COLUMNS",
@@ -65,6 +65,7 @@ fn numeric(column_type: &ColumnType, extras: &ColumnExtras) -> (Option<u64>, Opt
             };
             (Some(digits), Some(0))
         }
+        ColumnType::Bit { bits } => (Some(bits.into()), None),
         ColumnType::Decimal { precision, scale, .. } => (Some(precision.into()), Some(scale.into())),
         ColumnType::Float { .. } | ColumnType::Double { .. } => match extras.float_digits {
             Some((precision, scale)) => (Some(precision.into()), Some(scale.into())),
@@ -87,8 +88,15 @@ fn lengths(column_type: &ColumnType) -> (Option<u64>, Option<u64>) {
         ColumnType::Binary { bytes } | ColumnType::Varbinary { bytes } => {
             (Some(bytes.into()), Some(bytes.into()))
         }
+        ColumnType::Enum { ref members, .. } => of_members(members.enum_chars(), members),
+        ColumnType::Set { ref members, .. } => of_members(members.set_chars(), members),
         _ => (None, None),
     }
+}
+
+fn of_members(chars: u32, members: &Members) -> (Option<u64>, Option<u64>) {
+    let character_bytes = u64::from(members.collation().character_bytes_max());
+    (Some(chars.into()), Some(u64::from(chars) * character_bytes))
 }
 
 /// What a table makes of a column, and what the session may do with it.
@@ -108,7 +116,7 @@ fn row(
 ) -> Vec<Value> {
     let Place { key, auto_increment, rights } = *place;
     let full_type = type_text(&column.column_type, extras);
-    let data_type: String = full_type.chars().take_while(|c| c.is_ascii_alphabetic()).collect();
+    let data_type: String = full_type.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
     let (chars, bytes) = lengths(&column.column_type);
     let (precision, scale) = numeric(&column.column_type, extras);
     let fraction = match column.column_type {
@@ -117,7 +125,7 @@ fn row(
         }
         _ => None,
     };
-    let info = column.column_type.is_text().then(|| describe(column.column_type.collation()));
+    let info = column.column_type.has_characters().then(|| describe(column.column_type.collation()));
     let default = if auto_increment { None } else { default_text(column, extras, LexicalMode::NONE) };
     vec![
         Value::text("def"),

@@ -1,0 +1,129 @@
+//! Columns whose stored values are not what statements see: the members of an ENUM or SET are numbers, UUIDs
+//! and addresses are bytes, and the bits of a BIT are a number.
+//!
+//! Rows, keys, ORDER BY, GROUP BY and derived tables have the stored values. Expressions and clients see
+//! texts, and where a number is wanted, the number.
+
+use super::result_type::{Class, Derivation, Typed};
+use bumpalo::Bump;
+use types::{Collation, ColumnType, Value, ValueRef};
+
+/// The value that a client or an expression sees. A value that is not as the column stores it is seen
+/// already.
+pub(crate) fn shown<'a>(value: ValueRef<'a>, of: &'a ColumnType, arena: &'a Bump) -> ValueRef<'a> {
+    match (of, value) {
+        (ColumnType::Enum { members, .. }, ValueRef::UInt(number)) => match members.collation() {
+            Collation::Binary => ValueRef::Binary(members.of_enum(number)),
+            _ => ValueRef::Text(members.of_enum(number)),
+        },
+        (ColumnType::Set { members, .. }, ValueRef::UInt(number)) => {
+            let mut text = Vec::new();
+            members.write_set(number, &mut text);
+            let text = arena.alloc_slice_copy(&text);
+            match members.collation() {
+                Collation::Binary => ValueRef::Binary(text),
+                _ => ValueRef::Text(text),
+            }
+        }
+        (ColumnType::Code(code), ValueRef::Binary(bytes)) => {
+            let mut text = String::new();
+            code.write(bytes, &mut text);
+            ValueRef::Text(arena.alloc_slice_copy(text.as_bytes()))
+        }
+        (ColumnType::Bit { bits }, ValueRef::UInt(number)) => {
+            let bytes = usize::from(bits.div_ceil(8)).min(size_of::<u64>());
+            ValueRef::Binary(arena.alloc_slice_copy(&number.to_be_bytes()[size_of::<u64>() - bytes..]))
+        }
+        _ => value,
+    }
+}
+
+/// The number that an expression sees where it wants one: a member's, or that of the bits.
+pub(super) fn number<'a>(value: ValueRef<'a>, of: &ColumnType) -> ValueRef<'a> {
+    match (of, value) {
+        (ColumnType::Enum { .. } | ColumnType::Set { .. }, ValueRef::UInt(number)) => {
+            ValueRef::Int(number as i64)
+        }
+        (ColumnType::Enum { members, .. }, ValueRef::Text(text)) => {
+            ValueRef::Int(members.find(text).map_or(0, |at| at as i64 + 1))
+        }
+        (ColumnType::Set { members, .. }, ValueRef::Text(text)) => {
+            ValueRef::Int(members.read_set(text).0 as i64)
+        }
+        _ => value,
+    }
+}
+
+/// The value as a column of members stores it, if it is seen as a text.
+pub(super) fn stored(value: Value, of: &ColumnType) -> Value {
+    match (of, value) {
+        (ColumnType::Enum { members, .. }, Value::Text(text) | Value::Binary(text)) => {
+            Value::UInt(members.find(&text).map_or(0, |at| at as u64 + 1))
+        }
+        (ColumnType::Set { members, .. }, Value::Text(text) | Value::Binary(text)) => {
+            Value::UInt(members.read_set(&text).0)
+        }
+        (_, value) => value,
+    }
+}
+
+/// The value of a column of type `of` as a column of type `to` takes it: between the same types as it is
+/// stored, a number where that stores one, and else what is seen.
+pub(crate) fn given<'a>(
+    value: ValueRef<'a>,
+    of: &'a ColumnType,
+    to: &ColumnType,
+    arena: &'a Bump,
+) -> ValueRef<'a> {
+    match Class::of(to).is_numeric() {
+        _ if !of.is_coded() || of == to => value,
+        true if of.members().is_some() => number(value, of),
+        _ => shown(value, of, arena),
+    }
+}
+
+/// The type of what expressions see of a column's values.
+pub(crate) fn seen_type(column_type: &ColumnType) -> ColumnType {
+    match column_type.is_coded() {
+        true => seen(column_type, true).result.column_type,
+        false => column_type.clone(),
+    }
+}
+
+/// True if clients and expressions see other values than the column stores.
+pub(crate) fn is_seen_apart(column_type: &ColumnType) -> bool {
+    column_type.is_coded() || matches!(column_type, ColumnType::Bit { .. })
+}
+
+/// The type of what expressions see of a column. That of an expression's column is its own.
+pub(super) fn seen(column_type: &ColumnType, nullable: bool) -> Typed {
+    let text = |chars, collation, derivation| {
+        let mut typed = Typed::text(chars, collation, nullable).with_derivation(derivation);
+        typed.result.decimals = 0;
+        typed
+    };
+    match column_type {
+        ColumnType::Enum { members, .. } => {
+            text(members.enum_chars(), members.collation(), Derivation::Implicit)
+        }
+        ColumnType::Set { members, .. } => {
+            text(members.set_chars(), members.collation(), Derivation::Implicit)
+        }
+        ColumnType::Code(code) => text(code.chars(), Collation::Utf8mb4GeneralCi, Derivation::Numeric),
+        column_type => {
+            let typed = Typed::new(column_type.clone(), nullable);
+            if typed.class.is_text() { typed.with_derivation(Derivation::Implicit) } else { typed }
+        }
+    }
+}
+
+/// The type of [`number`].
+pub(super) fn number_type(column_type: &ColumnType, nullable: bool) -> Typed {
+    match column_type {
+        ColumnType::Enum { bytes, .. } => {
+            Typed::int(bytes + 1, false, nullable).with_display(1 + 2 * u32::from(*bytes))
+        }
+        ColumnType::Set { .. } => Typed::int(8, false, nullable),
+        column_type => seen(column_type, nullable),
+    }
+}
