@@ -273,10 +273,12 @@ kinds! {
     JsonPathWildcard: 4044, "HY000";
     JsonOneOrAll: 4046, "HY000";
     JsonPathWhole: 4051, "HY000";
+    IllegalParameterTypes: 4078, "HY000";
     IllegalParameterType: 4079, "HY000";
     VariableIgnored: 4081, "HY000";
     UserIsBlocked: 4150, "HY000";
     AccountLocked: 4151, "HY000";
+    UnknownDataType: 4161, "HY000";
     CommandNotAllowed: 4166, "HY000";
 }
 

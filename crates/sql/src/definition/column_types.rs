@@ -10,7 +10,7 @@ use crate::text::parse::{Word, Words};
 use crate::variables::assign::{unknown_charset, unknown_collation};
 use crate::{ErrorKind, SqlError};
 use types::members::{ENUM_MEMBERS_MAX, SET_MEMBERS_MAX};
-use types::{Collation, ColumnType, Members};
+use types::{Code, Collation, ColumnType, Members};
 
 fn error(kind: ErrorKind, message: String) -> SqlError {
     SqlError::new(kind, message)
@@ -91,13 +91,19 @@ pub(crate) fn column_type(
         Word::Bare(keyword) => keyword.to_ascii_uppercase(),
         _ => return Err(words.error()),
     };
-    let unknown = words.error();
+    let unknown = match is_reserved(&keyword) {
+        true => words.error(),
+        false => {
+            let name = keyword.to_ascii_lowercase();
+            error(ErrorKind::UnknownDataType, format!("Unknown data type: '{name}'"))
+        }
+    };
     words.next();
     let draft = draft(words, &mut column, &keyword)?.ok_or(unknown)?;
     column.column_type = match draft {
         Draft::Done(done) => done,
         text => {
-            let collation = match collation_clause(words)? {
+            let collation = match collation_clause(words, table)? {
                 Some(collation) => {
                     column.own_collation = true;
                     collation
@@ -108,6 +114,40 @@ pub(crate) fn column_type(
         }
     };
     Ok(column)
+}
+
+/// True for the reserved words that a column's definition without a type goes on with.
+fn is_reserved(word: &str) -> bool {
+    // The last four are types of other databases, which MariaDB knows in their modes alone.
+    const WORDS: [&str; 26] = [
+        "ADD",
+        "AS",
+        "BY",
+        "CHECK",
+        "COLLATE",
+        "CONSTRAINT",
+        "DEFAULT",
+        "FOREIGN",
+        "FULLTEXT",
+        "GENERATED",
+        "IN",
+        "INDEX",
+        "INTO",
+        "KEY",
+        "LIKE",
+        "NOT",
+        "NULL",
+        "ON",
+        "PRIMARY",
+        "REFERENCES",
+        "SELECT",
+        "UNIQUE",
+        "CLOB",
+        "NUMBER",
+        "RAW",
+        "VARCHAR2",
+    ];
+    WORDS.contains(&word)
 }
 
 /// Reads a type's first word and the words behind it, up to its character set. `None` if the word is no such
@@ -176,8 +216,12 @@ fn draft(words: &mut Words<'_>, column: &mut ColumnSpec, keyword: &str) -> Resul
             Draft::Done(ColumnType::Text { bytes_max: u32::MAX, collation: Collation::Utf8mb4Bin })
         }
         "ENUM" | "SET" => Draft::Members { names: member_names(words)?, is_set: keyword == "SET" },
-        "BIT" | "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT" | "MULTILINESTRING"
-        | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" | "UUID" | "INET4" | "INET6" => {
+        "UUID" => code(words, Code::Uuid)?,
+        "INET6" => code(words, Code::Inet6)?,
+        "INET4" => code(words, Code::Inet4)?,
+        "BIT" => Draft::Done(ColumnType::Bit { bits: bits(words, &column.name)? }),
+        "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT" | "MULTILINESTRING"
+        | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" => {
             return Err(SqlError::not_supported(&format!("columns of type {keyword}")));
         }
         _ => match binary_or_time(words, keyword, &column.name)? {
@@ -321,6 +365,24 @@ fn char_of(words: &mut Words<'_>, name: &str) -> Result<Draft, SqlError> {
     Ok(Draft::Char(chars as u32))
 }
 
+/// As in MariaDB, a length says nothing.
+fn code(words: &mut Words<'_>, code: Code) -> Result<Draft, SqlError> {
+    length(words)?;
+    Ok(Draft::Done(ColumnType::Code(code)))
+}
+
+/// How many bits a BIT has. 0 stands for 1, as in MariaDB.
+fn bits(words: &mut Words<'_>, name: &str) -> Result<u8, SqlError> {
+    const BITS_MAX: u64 = 64;
+    match length(words)?.unwrap_or(1) {
+        bits @ 0..=BITS_MAX => Ok(bits.max(1) as u8),
+        _ => {
+            let message = format!("Display width out of range for '{name}' (max = {BITS_MAX})");
+            Err(error(ErrorKind::DisplayWidthTooBig, message))
+        }
+    }
+}
+
 fn fsp(words: &mut Words<'_>, name: &str) -> Result<u8, SqlError> {
     match length(words)?.unwrap_or(0) {
         fsp @ 0..=6 => Ok(fsp as u8),
@@ -434,8 +496,9 @@ pub(crate) fn collation_of_charset(name: &str) -> Result<Collation, SqlError> {
     collation_named(default)
 }
 
-/// [CHARACTER SET x] [COLLATE y], in either order, ASCII, UNICODE and BINARY.
-fn collation_clause(words: &mut Words<'_>) -> Result<Option<Collation>, SqlError> {
+/// [CHARACTER SET x] [COLLATE y], in either order, ASCII, UNICODE, BINARY and BYTE. `table` is the table's
+/// collation.
+fn collation_clause(words: &mut Words<'_>, table: Collation) -> Result<Option<Collation>, SqlError> {
     let mut charset: Option<String> = None;
     let mut collation: Option<String> = None;
     let mut binary = false;
@@ -453,9 +516,15 @@ fn collation_clause(words: &mut Words<'_>) -> Result<Option<Collation>, SqlError
             charset = Some("utf8mb4".to_owned());
         } else if words.accept("BINARY") {
             binary = true;
+        } else if words.accept("BYTE") {
+            return Ok(Some(Collation::Binary));
         } else {
             break;
         }
+    }
+    // BINARY alone means the table's character set.
+    if binary && charset.is_none() && collation.is_none() {
+        charset = Some(table.character_set().to_owned());
     }
     combine(charset.as_deref(), collation.as_deref(), binary)
 }

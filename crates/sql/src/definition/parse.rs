@@ -5,13 +5,13 @@ use super::column_types::{collation_of_charset, column_type, combine, name_or_st
 use super::foreign_key::{Reference, ReferentialAction};
 use super::options;
 use super::*;
-use crate::expr::Function;
 use crate::expr::functions::clock;
+use crate::expr::{Function, number_of_bits};
 use crate::names;
 use crate::text::LexicalMode;
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, SqlError};
-use types::{Collation, ColumnType};
+use types::{Collation, ColumnType, ValueRef};
 
 /// `(column or key, ...)` and the options behind it. `default` is the database's collation.
 pub(crate) fn table_body(words: &mut Words<'_>, default: Collation) -> Result<TableSpec, SqlError> {
@@ -209,7 +209,11 @@ pub(crate) fn default_value(words: &mut Words<'_>, column: &ColumnSpec) -> Resul
         Word::Symbol(symbol) if !negative => match binary_literal(&symbol) {
             Some(bytes) => {
                 words.next();
-                Ok(ColumnDefault::Binary(bytes))
+                // Bits are a number where the column has numbers.
+                Ok(match number_of_bits(&bytes, &column.column_type) {
+                    ValueRef::UInt(number) => ColumnDefault::Number(number.to_string()),
+                    _ => ColumnDefault::Binary(bytes),
+                })
             }
             None => Err(words.error()),
         },

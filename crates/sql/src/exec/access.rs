@@ -4,6 +4,7 @@ use super::Flow;
 use super::key_value::{KeyBound, KeyValue, Side, bound, equal, is_exact};
 use super::recycle;
 use crate::SqlError;
+use crate::expr::read_code;
 use crate::expr::{Compiled, Context, ListSet, Part, Row};
 use crate::plan::access::{
     Access, BoundValue, Covering, IntegerRows, Path, Point, PointValues, RangeBound, RangeInterval, RangePart,
@@ -12,7 +13,7 @@ use base::IndexId;
 use bumpalo::Bump;
 use engine::{Batch, Direction, Integers, KeyList, KeyRange, Reader, Scan, Table};
 use std::ops::Bound;
-use types::{KeyCodec, ValueRef};
+use types::{ColumnType, KeyCodec, ValueRef};
 
 /// If there are more keys than this, looking them up one by one is not worth it.
 const KEYS_MAX: usize = 1 << 20;
@@ -429,7 +430,7 @@ fn point_keys(
     scratch.keys.clear();
     let keys = match points {
         [Point { values: PointValues::Slot(slot), column_type, .. }] => {
-            match equal(context.slots.value(*slot), column_type, context.environment) {
+            match equal_code(context.slots.value(*slot), column_type, context) {
                 KeyValue::Exact(value) => {
                     // One value needs no sorting.
                     scratch.sorted.clear();
@@ -451,7 +452,7 @@ fn point_keys(
                 let value = if is_exact(value, column_type) {
                     value
                 } else {
-                    match equal(*value, column_type, context.environment) {
+                    match equal_code(*value, column_type, context) {
                         KeyValue::Exact(value) => exact = value,
                         KeyValue::Never => continue,
                         KeyValue::Unusable => return Ok(Keys::Unusable),
@@ -470,6 +471,18 @@ fn point_keys(
         sort_keys(scratch);
     }
     Ok(keys)
+}
+
+/// As [`equal`], but a text is read as a UUID or an address beside a column of such.
+#[inline]
+fn equal_code<'a>(value: ValueRef<'a>, column: &ColumnType, context: &Context<'a>) -> KeyValue<'a> {
+    match (equal(value, column, context.environment), column) {
+        (KeyValue::Unusable, ColumnType::Code(code)) => match read_code(&value, *code, context) {
+            ValueRef::Null => KeyValue::Never,
+            value => KeyValue::Exact(value),
+        },
+        (found, _) => found,
+    }
 }
 
 /// The keys of all combinations of the points' values.
@@ -528,7 +541,7 @@ fn point_values<'a>(
     let mut usable = true;
     let mut take = |value: ValueRef<'a>, null_safe: bool| match (value, null_safe) {
         (ValueRef::Null, true) if point.nullable => out.push(ValueRef::Null),
-        (value, _) => match equal(value, &point.column_type, context.environment) {
+        (value, _) => match equal_code(value, &point.column_type, context) {
             KeyValue::Exact(value) => out.push(value),
             KeyValue::Never => {}
             KeyValue::Unusable => usable = false,
@@ -578,7 +591,7 @@ pub(super) fn single_key<'a>(
             PointValues::Value { value, null_safe: false } => value.evaluate(outer, context)?,
             _ => return Ok(None),
         };
-        match equal(value, &point.column_type, context.environment) {
+        match equal_code(value, &point.column_type, context) {
             KeyValue::Exact(value) => *part_value = value,
             KeyValue::Never => return Ok(Some(false)),
             KeyValue::Unusable => return Ok(None),
@@ -697,6 +710,17 @@ impl<'a> RangeBuilder<'a, '_> {
         Ok(Made::Piece(piece))
     }
 
+    /// As [`bound`], but a text is read as a UUID or an address beside a column of such.
+    fn bound(&self, value: ValueRef<'a>, part: &RangePart, inclusive: bool, side: Side) -> KeyBound<'a> {
+        let ColumnType::Code(code) = part.column_type else {
+            return bound(value, &part.column_type, inclusive, side, self.context.environment);
+        };
+        match read_code(&value, code, self.context) {
+            ValueRef::Null => KeyBound::Empty,
+            value => KeyBound::At { value, inclusive },
+        }
+    }
+
     fn key(
         &self,
         range: &'a RangeBound,
@@ -730,7 +754,7 @@ impl<'a> RangeBuilder<'a, '_> {
                 }
                 self.codec.encode_text_start(&values, &start, &mut key);
             }
-            None => match bound(value, &part.column_type, range.inclusive, side, self.context.environment) {
+            None => match self.bound(value, part, range.inclusive, side) {
                 KeyBound::At { value, inclusive: moved } => {
                     inclusive = moved || part.cut;
                     values.push(value);

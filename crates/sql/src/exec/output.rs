@@ -135,8 +135,13 @@ impl<'s> AsSeen<'s> {
         is_apart: fn(&ColumnType) -> bool,
         out: &'s mut dyn RowSink,
     ) -> AsSeen<'s> {
-        let types = columns.iter().map(|meta| &meta.column_type).enumerate();
-        let columns = types.filter(|(_, column_type)| is_apart(column_type)).collect();
+        // As in MariaDB, the bits that a function gives are a number.
+        let is_bits = |meta: &ColumnMeta| matches!(meta.column_type, ColumnType::Bit { .. });
+        let apart = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, meta)| is_apart(&meta.column_type) && (!is_bits(meta) || !meta.table.is_empty()));
+        let columns = apart.map(|(position, meta)| (position, &meta.column_type)).collect();
         AsSeen { columns, arena: Bump::new(), out }
     }
 }

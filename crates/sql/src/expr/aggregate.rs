@@ -39,6 +39,11 @@ pub(crate) enum AggregateKind {
 }
 
 impl AggregateKind {
+    /// MIN and MAX.
+    fn is_extreme(self) -> bool {
+        matches!(self, AggregateKind::Minimum | AggregateKind::Maximum)
+    }
+
     /// True if its arguments are numbers.
     fn is_of_numbers(self) -> bool {
         match self {
@@ -202,7 +207,9 @@ impl CompiledAggregate {
         let compile = |expr: &Expr| match (aggregate.kind.is_of_numbers(), expr) {
             (true, _) => Compiled::number(expr, connection),
             // Addresses and UUIDs are compared as they are stored.
-            (false, Expr::Column(column)) if matches!(column.column_type, ColumnType::Code(_)) => {
+            (false, Expr::Column(column))
+                if matches!(column.column_type, ColumnType::Code(_)) && aggregate.kind.is_extreme() =>
+            {
                 Compiled::stored(expr, connection)
             }
             (false, _) => Compiled::new(expr, connection),
@@ -231,12 +238,19 @@ impl CompiledAggregate {
             return Err(SqlError::wrong_parameter_count(aggregate.kind.name()));
         }
         let stored = |expr: &Expr| Compiled::stored(expr, connection);
+        if let ([Expr::Column(column)], true) = (&aggregate.arguments[..], aggregate.kind.is_of_numbers())
+            && let ColumnType::Code(code) = column.column_type
+        {
+            let (code, name) = (code.name(), aggregate.kind.name());
+            let message = format!("Illegal parameter data type {code} for operation '{name}('");
+            return Err(SqlError::new(ErrorKind::IllegalParameterType, message));
+        }
         let order = aggregate.order.iter().map(|(expr, descending)| Ok((stored(expr)?, *descending)));
         let types: Vec<&Typed> = arguments.iter().map(Compiled::typed).collect();
         let mut typed = result_type(aggregate.kind, &types, connection);
         let is_column = matches!(aggregate.arguments[..], [Expr::Column(_) | Expr::Outer(_)]);
-        if let ([Expr::Column(column)], AggregateKind::Minimum | AggregateKind::Maximum) =
-            (&aggregate.arguments[..], aggregate.kind)
+        if let [Expr::Column(column)] = &aggregate.arguments[..]
+            && aggregate.kind.is_extreme()
             && column.column_type.members().is_some()
         {
             // Members compare as texts, and the result is a member.

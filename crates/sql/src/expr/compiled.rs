@@ -4,7 +4,7 @@ use super::node::{Conversion, Node};
 use super::result_type::{Class, Typed};
 use super::{Context, Expr, ResultType, Row, compile, evaluate};
 use crate::SqlError;
-use types::{Collation, ColumnType, ValueRef};
+use types::{Collation, Column, ColumnType, ValueRef};
 
 /// An expression ready to run. A plan makes it once, and all executions share it.
 #[derive(Debug)]
@@ -43,6 +43,21 @@ impl Compiled {
         Ok(Compiled { node, typed })
     }
 
+    /// For a value that is compared with such a column: a number where that has numbers.
+    ///
+    /// # Errors
+    /// As [`Compiled::new`].
+    pub(crate) fn beside(
+        expr: &Expr,
+        column: Option<&Column>,
+        connection: Collation,
+    ) -> Result<Compiled, SqlError> {
+        match column.is_some_and(|column| Class::of(&column.column_type).is_numeric()) {
+            true => Compiled::number(expr, connection),
+            false => Compiled::new(expr, connection),
+        }
+    }
+
     /// For a value that goes straight into a column. A choice between decimals then gives the digits of the
     /// value that it chooses, as in MariaDB, where the column converts it. `column` is the column's type, if
     /// it is known: a value may be a column's.
@@ -79,6 +94,11 @@ impl Compiled {
 
     pub(crate) fn result_type(&self) -> &ResultType {
         &self.typed.result
+    }
+
+    /// True for bits that are written in the statement: bytes, or a number where that is wanted.
+    pub(crate) fn is_bits(&self) -> bool {
+        matches!(&self.node, Node::Coded { operand, .. } if matches!(**operand, Node::Constant(_)))
     }
 
     /// True if its values are numbers.

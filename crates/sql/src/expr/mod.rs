@@ -25,7 +25,7 @@ pub(crate) mod value_keys;
 pub(crate) use aggregate::{
     Accumulator, Aggregate, AggregateKind, CompiledAggregate, GROUP_CONCAT_BYTES, ROOM_KEY_BYTES, Room,
 };
-pub(crate) use coded::{given, is_seen_apart, seen_type, shown};
+pub(crate) use coded::{given, is_seen_apart, number_of_bits, read as read_code, seen_type, shown};
 pub(crate) use coerce::{CoerceIssue, Coerced, coerce};
 pub(crate) use compiled::Compiled;
 pub(crate) use functions::Function;

@@ -5,7 +5,7 @@ use super::functions::Evaluate;
 use super::result_type::{Class, Meaning};
 use super::{Arithmetic, Comparison, Function, IntervalUnit, Quantifier, VariableScope};
 use base::sync::Arc;
-use types::{Collation, ColumnType, Value};
+use types::{Code, Collation, ColumnType, Value};
 
 /// One step of an evaluation. The compiler has settled collations and conversions.
 #[derive(Debug)]
@@ -29,6 +29,11 @@ pub(super) enum Node {
         operand: Box<Node>,
         of: ColumnType,
         as_number: bool,
+    },
+    /// The bytes of a UUID or an address, read from a text. NULL, with a warning, if it is none.
+    Code {
+        operand: Box<Node>,
+        code: Code,
     },
     Subquery(Box<SubqueryNode>),
     Negate(Box<Node>),
@@ -72,6 +77,13 @@ pub(super) enum Node {
         operand: Box<Node>,
         sorted: Box<[i64]>,
         has_null: bool,
+        negated: bool,
+    },
+    /// IN of a slot's texts, which are read as UUIDs or addresses.
+    InCodes {
+        operand: Box<Node>,
+        index: usize,
+        code: Code,
         negated: bool,
     },
     InSlot {

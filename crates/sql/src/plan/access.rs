@@ -7,7 +7,7 @@ use crate::expr::{Compiled, Expr, IntegerTests};
 use base::IndexId;
 use engine::{Direction, IntegerColumns, Table, TableDef};
 use std::sync::Arc;
-use types::{Collation, ColumnType, KeyCodec, KeyPart, Value};
+use types::{Collation, Column, ColumnType, KeyCodec, KeyPart, Value};
 
 /// How the rows of one table are found.
 #[derive(Debug)]
@@ -406,7 +406,7 @@ fn build_path(target: &Target<'_>, candidate: &Candidate) -> Result<Path, SqlErr
     let mut points = Vec::with_capacity(candidate.points.len());
     for sarg in &candidate.points {
         points.push(Point {
-            values: point_values(target, &sarg.test)?,
+            values: point_values(target, &sarg.test, column(sarg))?,
             column_type: column(sarg).column_type.clone(),
             nullable: column(sarg).nullable,
         });
@@ -430,14 +430,14 @@ fn build_path(target: &Target<'_>, candidate: &Candidate) -> Result<Path, SqlErr
         points,
         intervals: intervals
             .iter()
-            .map(|interval| range_interval(target, interval))
+            .map(|interval| range_interval(target, interval, target.def.columns.get(range.column)))
             .collect::<Result<_, SqlError>>()?,
         direction: candidate.direction,
     })
 }
 
-fn point_values(target: &Target<'_>, test: &Test) -> Result<PointValues, SqlError> {
-    let compile = |expr: &Expr| Compiled::new(expr, target.connection);
+fn point_values(target: &Target<'_>, test: &Test, of: &Column) -> Result<PointValues, SqlError> {
+    let compile = |expr: &Expr| Compiled::beside(expr, Some(of), target.connection);
     Ok(match test {
         Test::Equal { value: Expr::Slot { index, .. }, null_safe: false } => PointValues::Slot(*index),
         Test::Equal { value, null_safe } => {
@@ -451,13 +451,17 @@ fn point_values(target: &Target<'_>, test: &Test) -> Result<PointValues, SqlErro
     })
 }
 
-fn range_interval(target: &Target<'_>, interval: &Interval) -> Result<RangeInterval, SqlError> {
+fn range_interval(
+    target: &Target<'_>,
+    interval: &Interval,
+    of: Option<&Column>,
+) -> Result<RangeInterval, SqlError> {
     let bounds = |bounds: &[super::sarg::Bound]| {
         let bound = |bound: &super::sarg::Bound| {
             Ok(RangeBound {
                 value: match &bound.value {
                     Expr::Slot { index, .. } => BoundValue::Slot(*index),
-                    value => BoundValue::Value(Compiled::new(value, target.connection)?),
+                    value => BoundValue::Value(Compiled::beside(value, of, target.connection)?),
                 },
                 inclusive: bound.inclusive,
                 like: bound.like,

@@ -278,7 +278,10 @@ impl<'a> Binder<'a> {
                 let (index, info) = self.slot(name)?;
                 Expr::Slot { index, kind: info.kind }
             }
-            other => Expr::Constant(constant(other)?),
+            other => match (bits_of(other), constant(other)?) {
+                (true, Value::Binary(bytes)) => bits(bytes),
+                (_, value) => Expr::Constant(value),
+            },
         })
     }
 
@@ -658,6 +661,27 @@ pub(crate) fn kind_of_type(column_type: &ColumnType) -> SlotKind {
     }
 }
 
+/// True for `0x41`, `0b1` and `b'1'`, which are numbers where a number is wanted.
+fn bits_of(value: &ast::Value) -> bool {
+    match value {
+        ast::Value::Number(text, _) => text.starts_with("0x") || text.starts_with("0b"),
+        ast::Value::SingleQuotedByteStringLiteral(_) | ast::Value::DoubleQuotedByteStringLiteral(_) => true,
+        _ => false,
+    }
+}
+
+/// Bits as they are written: a number that is shown as its bytes. More bytes than a number has are no number.
+fn bits(bytes: Vec<u8>) -> Expr {
+    let number = bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    match u8::try_from(8 * bytes.len()) {
+        Ok(bits @ 8..=64) => {
+            let operand = Box::new(Expr::Constant(Value::UInt(number)));
+            Expr::Cast { operand, to: ColumnType::Bit { bits } }
+        }
+        _ => Expr::Constant(Value::Binary(bytes)),
+    }
+}
+
 /// A literal that is still in the text.
 ///
 /// # Errors
@@ -687,6 +711,9 @@ fn number(text: &str) -> Result<Value, SqlError> {
     }
     if let Some(digits) = text.strip_prefix("0x") {
         return Ok(Value::Binary(hex(digits)?));
+    }
+    if let Some(digits) = text.strip_prefix("0b") {
+        return Ok(Value::Binary(bit_string(digits)?));
     }
     match text.parse::<f64>() {
         Ok(value) if text.contains(['e', 'E']) => Ok(Value::Double(value)),

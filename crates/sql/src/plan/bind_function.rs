@@ -6,7 +6,7 @@ use crate::expr::functions::{Syntax, json, number, text, time};
 use crate::expr::{Aggregate, AggregateKind, Expr, Function, IntervalUnit};
 use crate::{ErrorKind, SqlError};
 use sqlparser::ast;
-use types::{Collation, ColumnType, Value};
+use types::{Code, Collation, ColumnType, Value};
 
 /// True for TRUE and FALSE.
 fn is_truth(argument: &ast::FunctionArg) -> bool {
@@ -321,6 +321,13 @@ fn cast_type(data_type: &ast::DataType) -> Result<ColumnType, SqlError> {
             Some(bytes) => ColumnType::Binary { bytes: u32::try_from(*bytes).unwrap_or(u32::MAX) },
             None => ColumnType::Varbinary { bytes: u32::MAX },
         },
+        Type::Uuid => ColumnType::Code(Code::Uuid),
+        Type::Custom(name, words) if words.is_empty() && name.to_string().eq_ignore_ascii_case("inet6") => {
+            ColumnType::Code(Code::Inet6)
+        }
+        Type::Custom(name, words) if words.is_empty() && name.to_string().eq_ignore_ascii_case("inet4") => {
+            ColumnType::Code(Code::Inet4)
+        }
         Type::Date => ColumnType::Date,
         Type::Time(digits, _) => ColumnType::Time { fsp: fsp(digits) },
         Type::Datetime(digits) | Type::Timestamp(digits, _) => ColumnType::DateTime { fsp: fsp(digits) },

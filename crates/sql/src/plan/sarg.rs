@@ -208,7 +208,7 @@ impl Finder {
 
 /// True if an index has another order than comparisons have.
 fn is_coded(operand: &Expr) -> bool {
-    matches!(operand, Expr::Column(column) if column.column_type.is_coded())
+    matches!(operand, Expr::Column(column) if column.column_type.members().is_some())
 }
 
 fn as_intervals(test: Test) -> Option<Vec<Interval>> {
@@ -254,8 +254,7 @@ pub(super) fn type_takes(column_type: &ColumnType, kind: SlotKind) -> bool {
             matches!(kind, Int | UInt | Text) || kind == TextOf(members.collation())
         }
         ColumnType::Bit { .. } => matches!(kind, Int | UInt),
-        // Only a value that is known can be read as one.
-        ColumnType::Code(_) => false,
+        ColumnType::Code(_) => matches!(kind, Text | TextOf(_) | Binary),
         text if text.is_text() => kind == Text || kind == TextOf(text.collation()),
         _ => matches!(kind, Text | TextOf(_) | Binary),
     }
@@ -270,7 +269,7 @@ fn value_fits(operand: &Expr, value: &Expr) -> bool {
         Expr::Column(other) => orders_agree(&column.column_type, &other.column_type),
         Expr::Outer(other) => orders_agree(&column.column_type, &other.column_type),
         // Any other expression: this is decided when its value is known.
-        other => !super::walk::has_collate(other) && !matches!(column.column_type, ColumnType::Code(_)),
+        other => !super::walk::has_collate(other),
     }
 }
 
@@ -282,6 +281,7 @@ pub(super) fn orders_agree(left: &ColumnType, right: &ColumnType) -> bool {
             ColumnType::Int { .. } | ColumnType::Bit { .. },
         ) => true,
         // Members compare as texts, and are ordered by their numbers.
+        (ColumnType::Code(left), ColumnType::Code(right)) => left == right,
         _ if left.is_coded() || right.is_coded() => false,
         _ if left.is_text() => right.is_text() && left.collation() == right.collation(),
         _ => std::mem::discriminant(left) == std::mem::discriminant(right),

@@ -33,8 +33,10 @@ pub(crate) enum Literal<'a> {
     Text(&'a [u8]),
     /// The bytes between the quotes, with escapes or doubled quotes, and the quote.
     Escaped(&'a [u8], u8),
-    /// `X'0aff'` or `0x0aff`: the digits.
+    /// `X'0aff'`: the digits.
     Hex(&'a [u8]),
+    /// `0x0aff`: the digits.
+    Bits(&'a [u8]),
     /// The next `?`, counted from 0.
     Parameter(usize),
 }
@@ -292,7 +294,7 @@ impl<'a> Scanner<'a> {
             self.at += 1;
         }
         let digits = &self.bytes[start..self.at];
-        (!digits.is_empty() && !is_name_byte(self.peek())).then_some(Literal::Hex(digits))
+        (!digits.is_empty() && !is_name_byte(self.peek())).then_some(Literal::Bits(digits))
     }
 
     fn word_literal(&mut self) -> Option<Literal<'a>> {
@@ -374,7 +376,7 @@ mod tests {
                 [Literal::Int(-2), Literal::Text(b"y")],
                 [Literal::Null, Literal::Default],
                 [Literal::Decimal(b"1.50"), Literal::Float(b"1e3")],
-                [Literal::Hex(b"0F"), Literal::Hex(b"ff")],
+                [Literal::Bits(b"0F"), Literal::Hex(b"ff")],
                 [Literal::Parameter(0), Literal::Parameter(1)],
             ]
         );

@@ -72,6 +72,10 @@ pub(crate) enum CoerceIssue {
     Incorrect { kind: &'static str, value: String },
     /// 1292. What kind of value, and the value.
     IncorrectTime { kind: &'static str, value: String },
+    /// 1292: no UUID or address. Which of them, and the value.
+    IncorrectCode { kind: &'static str, value: String },
+    /// 4078: a value of this type is never a UUID or address.
+    NoCode { from: &'static str, to: &'static str },
     /// 1292 for a time that the column cannot hold; as a warning 1264.
     TimeOutOfRange { kind: &'static str, value: String },
     /// The same, for a time that the clocks leave out; as a warning 1299.
@@ -115,7 +119,12 @@ impl CoerceIssue {
                 ErrorKind::IncorrectValue,
                 format!("Incorrect {kind} value: '{value}' for column {place} at row {row}"),
             ),
-            CoerceIssue::IncorrectTime { kind, value }
+            CoerceIssue::NoCode { from, to } => SqlError::new(
+                ErrorKind::IllegalParameterTypes,
+                format!("Cannot cast '{from}' as '{to}' in assignment of {place}"),
+            ),
+            CoerceIssue::IncorrectCode { kind, value }
+            | CoerceIssue::IncorrectTime { kind, value }
             | CoerceIssue::TimeOutOfRange { kind, value }
             | CoerceIssue::TimeLeftOut { kind, value } => SqlError::new(
                 ErrorKind::TruncatedWrongValue,

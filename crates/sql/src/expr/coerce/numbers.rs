@@ -56,6 +56,8 @@ pub(super) fn bits<'a>(value: ValueRef<'a>, bits: u8) -> Coerced<'a> {
             let number = bytes.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
             (bytes.len() <= size_of::<u64>()).then_some(number)
         }
+        // A double beyond 64 bits becomes the lowest of them, as in MariaDB.
+        ValueRef::Double(number) if number.abs() >= 9.3e18 => Some(1 << 63),
         // A number below zero has the bits of its 64.
         _ => match whole(value).0 {
             number @ ..0 => i64::try_from(number).ok().map(|number| number as u64),

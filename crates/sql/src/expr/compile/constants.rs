@@ -77,10 +77,32 @@ pub(super) fn want_number(side: &mut (Node, Typed)) {
         side.1 = Typed::double_with(side.1.digits_as_double(), side.1.nullable());
     }
     if let Node::Coded { of, as_number, .. } = &mut side.0
-        && of.members().is_some()
+        && !matches!(of, ColumnType::Code(_))
+        && !*as_number
     {
         *as_number = true;
         side.1 = coded::number_type(of, side.1.nullable());
+    }
+}
+
+/// The bits of a BIT are bytes where a text is wanted.
+pub(super) fn want_bytes(side: &mut (Node, Typed)) {
+    if let Node::Coded { of, as_number, .. } = &mut side.0
+        && matches!(of, ColumnType::Bit { .. })
+    {
+        *as_number = false;
+        side.1 = coded::bytes_type(of, side.1.nullable());
+    }
+}
+
+/// A UUID or an address is its bytes where bytes are wanted.
+pub(super) fn want_binary(side: &mut (Node, Typed)) {
+    want_bytes(side);
+    if let Node::Coded { of, as_number, .. } = &mut side.0
+        && matches!(of, ColumnType::Code(_))
+    {
+        *as_number = true;
+        side.1 = coded::bytes_type(of, side.1.nullable());
     }
 }
 

@@ -1,5 +1,6 @@
 //! From bound expressions to nodes.
 
+mod codes;
 mod collations;
 mod constants;
 mod unify;
@@ -12,6 +13,7 @@ use super::node::{self, Call, Conversion, Node, RowTest, SubqueryNode};
 use super::result_type::{Class, Derivation, Meaning, Typed};
 use super::{Arithmetic, ColumnRef, Comparison, Expr, Function, Quantifier, Subquery, SubqueryTest};
 use crate::SqlError;
+use crate::text::SlotKind;
 use crate::variables::{self, Kind};
 use types::{Collation, ColumnType, Value};
 
@@ -120,6 +122,7 @@ impl Compiler {
             }
             Expr::Arithmetic { op, left, right } => {
                 let (left, right) = (self.number(left)?, self.number(right)?);
+                codes::refuse_arithmetic(arithmetic_name(*op), &left, &right)?;
                 let typed = arithmetic_type(*op, &left.1, &right.1);
                 (Node::Arithmetic { op: *op, sides: Box::new((left.0, right.0)) }, typed)
             }
@@ -152,15 +155,7 @@ impl Compiler {
             Expr::Between { operand, low, high, negated } => self.between([operand, low, high], *negated)?,
             Expr::InList { operand, list, negated } => self.in_list(operand, list, *negated)?,
             Expr::InSlot { operand, index, kind, negated } => {
-                let mut operand = self.expr(operand)?;
-                let slot = constants::slot_type(*kind, self.connection);
-                if slot.class.is_numeric() {
-                    constants::want_number(&mut operand);
-                }
-                let (operand, typed) = (Box::new(operand.0), operand.1);
-                let collation = collations::for_comparison(&[&typed, &slot], "IN", self.connection)?;
-                let node = Node::InSlot { operand, index: *index, collation, negated: *negated };
-                (node, Typed::boolean(true))
+                self.in_slot(operand, *index, *kind, *negated)?
             }
             Expr::Quantified { operands, op, quantifier, index, kinds } => {
                 let given: Vec<Typed> =
@@ -222,6 +217,7 @@ impl Compiler {
         if left.1.class.is_numeric() {
             constants::want_number(&mut right);
         }
+        codes::align(comparison_name(op), [&mut left, &mut right])?;
         let types = [&left.1, &right.1];
         let collation = collations::for_comparison(&types, comparison_name(op), self.connection)?;
         constants::align(&mut left, &mut right);
@@ -235,9 +231,10 @@ impl Compiler {
     fn between(&mut self, operands: [&Expr; 3], negated: bool) -> Result<Compiled, SqlError> {
         let [mut operand, mut low, mut high] =
             [self.expr(operands[0])?, self.expr(operands[1])?, self.expr(operands[2])?];
-        if low.1.class.is_numeric() || high.1.class.is_numeric() {
+        if [&operand, &low, &high].into_iter().any(|side| side.1.class.is_numeric()) {
             [&mut operand, &mut low, &mut high].into_iter().for_each(constants::want_number);
         }
+        codes::align("between", [&mut operand, &mut low, &mut high])?;
         let types = [&operand.1, &low.1, &high.1];
         let nullable = types.iter().any(|typed| typed.nullable());
         let collation = collations::for_comparison(&types, "BETWEEN", self.connection)?;
@@ -271,7 +268,9 @@ impl Compiler {
         pattern: &Expr,
         operator: &str,
     ) -> Result<(Sides, Collation, Typed), SqlError> {
-        let (operand, pattern) = (self.expr(operand)?, self.expr(pattern)?);
+        let (mut operand, mut pattern) = (self.expr(operand)?, self.expr(pattern)?);
+        constants::want_bytes(&mut operand);
+        constants::want_bytes(&mut pattern);
         let types = [&operand.1, &pattern.1];
         let collation = collations::for_comparison(&types, operator, self.connection)?;
         let nullable = operand.1.nullable() || pattern.1.nullable();
@@ -280,8 +279,20 @@ impl Compiler {
 
     fn cast(&mut self, operand: &Expr, to: &ColumnType) -> Result<Compiled, SqlError> {
         let mut operand = self.expr(operand)?;
-        if Class::of(to).is_numeric() {
-            constants::want_number(&mut operand);
+        if let (ColumnType::Bit { .. }, Node::Constant(_)) = (to, &operand.0) {
+            // Bits that are written in the statement are bytes, unless a number is wanted.
+            let node = Node::Coded { operand: Box::new(operand.0), of: to.clone(), as_number: false };
+            return Ok((node, coded::bytes_type(to, false)));
+        }
+        match Class::of(to) {
+            class if class.is_numeric() => {
+                let signed = !matches!(to, ColumnType::Int { unsigned: true, .. });
+                codes::refuse(if signed { "cast_as_signed" } else { "cast_as_unsigned" }, &operand)?;
+                constants::want_number(&mut operand);
+            }
+            Class::Binary => constants::want_binary(&mut operand),
+            Class::Text => constants::want_bytes(&mut operand),
+            _ => {}
         }
         let (operand, typed) = (Box::new(operand.0), operand.1);
         // A value that cannot be converted becomes NULL only for dates and times.
@@ -387,9 +398,38 @@ impl Compiler {
         Ok((Node::Negate(node), typed))
     }
 
+    fn in_slot(
+        &mut self,
+        operand: &Expr,
+        index: usize,
+        kind: SlotKind,
+        negated: bool,
+    ) -> Result<Compiled, SqlError> {
+        let mut operand = self.expr(operand)?;
+        let slot = constants::slot_type(kind, self.connection);
+        if let Node::Coded { operand, of: ColumnType::Code(code), .. } = operand.0 {
+            let node = Node::InCodes { operand, index, code, negated };
+            return Ok((node, Typed::boolean(true)));
+        }
+        if slot.class.is_numeric() {
+            constants::want_number(&mut operand);
+        }
+        let (operand, typed) = (Box::new(operand.0), operand.1);
+        let collation = collations::for_comparison(&[&typed, &slot], "IN", self.connection)?;
+        let node = Node::InSlot { operand, index, collation, negated };
+        Ok((node, Typed::boolean(true)))
+    }
+
     fn in_list(&mut self, operand: &Expr, list: &[Expr], negated: bool) -> Result<Compiled, SqlError> {
         let mut operand = self.expr(operand)?;
-        let (nodes, types) = self.list(list)?;
+        let (mut nodes, mut types) = self.list(list)?;
+        if operand.1.class.is_numeric() {
+            as_numbers(&mut nodes, &mut types);
+        }
+        let mut sides: Vec<Compiled> = nodes.into_iter().zip(types).collect();
+        codes::align("in", std::iter::once(&mut operand).chain(&mut sides))?;
+        let (nodes, types): (Vec<Node>, Vec<Typed>) = sides.into_iter().unzip();
+        let nodes: Box<[Node]> = nodes.into();
         if types.iter().all(|typed| typed.class.is_numeric()) {
             constants::want_number(&mut operand);
         }
@@ -489,6 +529,7 @@ impl Compiler {
                 argument => self.expr(argument)?,
             };
             if function.is_of_numbers() {
+                codes::refuse(function.name, &compiled)?;
                 constants::want_number(&mut compiled);
             }
             nodes.push(compiled.0);
@@ -550,8 +591,8 @@ impl Compiler {
         };
         let (operand, typed) = self.expr(operand)?;
         let ((amount, amount_type), unit) = match interval {
-            Expr::Interval { amount, unit } => (self.expr(amount)?, *unit),
-            days => (self.expr(days)?, super::IntervalUnit::Day),
+            Expr::Interval { amount, unit } => (self.number(amount)?, *unit),
+            days => (self.number(days)?, super::IntervalUnit::Day),
         };
         let amount_decimals = match amount_type.class {
             Class::Decimal => amount_type.result.decimals,
@@ -598,8 +639,11 @@ fn stored_node(column: &ColumnRef) -> Compiled {
 
 /// What expressions see of the values of a column.
 fn coded_node(node: Node, of: &ColumnType) -> Node {
-    match of.is_coded() {
-        true => Node::Coded { operand: Box::new(node), of: of.clone(), as_number: false },
+    match coded::is_seen_apart(of) {
+        true => {
+            let as_number = coded::is_number(of);
+            Node::Coded { operand: Box::new(node), of: of.clone(), as_number }
+        }
         false => node,
     }
 }
@@ -607,12 +651,27 @@ fn coded_node(node: Node, of: &ColumnType) -> Node {
 /// The members of an ENUM or SET are numbers where the function counts with them, and beside numbers.
 fn members_as_numbers(function: &Function, nodes: &mut [Node], types: &mut [Typed]) {
     let wants = match function.name {
+        "hex" => {
+            if let (Some(node), Some(typed)) = (nodes.first_mut(), types.first_mut())
+                && matches!(node, Node::Coded { of: ColumnType::Code(_), .. })
+            {
+                let mut compiled = (std::mem::replace(node, Node::Constant(Value::Null)), typed.clone());
+                constants::want_binary(&mut compiled);
+                (*node, *typed) = compiled;
+            }
+            0
+        }
         "elt" => 1,
         "interval" => nodes.len(),
         "greatest" | "least" if types.iter().any(|typed| typed.class.is_numeric()) => nodes.len(),
         _ => 0,
     };
-    for (node, typed) in nodes.iter_mut().zip(types).take(wants) {
+    as_numbers(&mut nodes[..wants], &mut types[..wants]);
+}
+
+/// The members and bits among these are numbers.
+fn as_numbers(nodes: &mut [Node], types: &mut [Typed]) {
+    for (node, typed) in nodes.iter_mut().zip(types) {
         if let Node::Coded { .. } = node {
             let mut compiled = (std::mem::replace(node, Node::Constant(Value::Null)), typed.clone());
             constants::want_number(&mut compiled);
@@ -628,6 +687,22 @@ fn is_extract(expr: &Expr) -> bool {
 /// JSON_UNQUOTE of an expression.
 fn unquoted(expr: &Expr) -> Expr {
     Expr::Call { function: &json::JSON_UNQUOTE, arguments: vec![expr.clone()] }
+}
+
+fn arithmetic_name(op: Arithmetic) -> &'static str {
+    match op {
+        Arithmetic::Add => "+",
+        Arithmetic::Subtract => "-",
+        Arithmetic::Multiply => "*",
+        Arithmetic::Divide => "/",
+        Arithmetic::IntegerDivide => "DIV",
+        Arithmetic::Modulo => "MOD",
+        Arithmetic::BitAnd => "&",
+        Arithmetic::BitOr => "|",
+        Arithmetic::BitXor => "^",
+        Arithmetic::ShiftLeft => "<<",
+        Arithmetic::ShiftRight => ">>",
+    }
 }
 
 fn comparison_name(op: Comparison) -> &'static str {

@@ -24,7 +24,7 @@ use super::functions::Arguments;
 use super::node::{Conversion, Node};
 use super::{Comparison, Context, ListSet, Patience, Row};
 use crate::SqlError;
-use types::{Collation, DateTime, Decimal, Time, ValueRef};
+use types::{Code, Collation, ColumnType, DateTime, Decimal, Time, ValueRef};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -41,7 +41,11 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
             other => other,
         },
         Node::Outer(index) => context.slots.outer[*index],
+        Node::Coded { operand, of: ColumnType::Code(code), as_number: true } => {
+            coded::bytes_of(value(operand, row, context)?, *code, context.arena)
+        }
         Node::Coded { operand, of, as_number: true } => coded::number(value(operand, row, context)?, of),
+        Node::Code { operand, code } => coded::read(&value(operand, row, context)?, *code, context),
         Node::Coded { operand, of, as_number: false } => {
             coded::shown(value(operand, row, context)?, of, context.arena)
         }
@@ -90,6 +94,7 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         | Node::InList { .. }
         | Node::InInts { .. }
         | Node::InSlot { .. }
+        | Node::InCodes { .. }
         | Node::Quantified { .. }
         | Node::Like { .. }
         | Node::Regexp { .. } => {
@@ -201,6 +206,10 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         Node::InInts { operand, sorted, has_null, negated } => {
             in_integers(&value(operand, row, context)?, sorted, *has_null).map(|found| found != *negated)
         }
+        Node::InCodes { operand, index, code, negated } => {
+            let operand = value(operand, row, context)?;
+            in_codes(&operand, *index, *code, context)?.map(|found| found != *negated)
+        }
         Node::InSlot { operand, index, collation, negated } => {
             let operand = value(operand, row, context)?;
             in_slot(&operand, *index, *collation, context)?.map(|found| found != *negated)
@@ -240,6 +249,28 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         }
         _ => to_truth(&value(node, row, context)?, context),
     })
+}
+
+/// Whether one of a slot's texts is this code; `None` for NULL.
+fn in_codes<'a>(
+    operand: &ValueRef<'a>,
+    index: usize,
+    code: Code,
+    context: &Context<'a>,
+) -> Result<Option<bool>> {
+    if ListSet::stored_of_slot(&context.slots, index).is_some() {
+        let shown = coded::shown_code(*operand, code, context.arena);
+        return in_slot(&shown, index, Collation::Utf8mb4GeneralCi, context);
+    }
+    let mut outcome = Some(false);
+    for value in context.slots.list(index) {
+        match coded::read(value, code, context) {
+            ValueRef::Null => outcome = None,
+            value if value == *operand => return Ok(Some(true)),
+            _ => {}
+        }
+    }
+    Ok(if operand.is_null() { None } else { outcome })
 }
 
 /// The truth of `operand IN (list)`; `None` for NULL.

@@ -1,6 +1,7 @@
 //! What the evaluation of a call sees.
 
 use crate::SqlError;
+use crate::expr::coded;
 use crate::expr::evaluate::{self, convert};
 use crate::expr::node::{Call, Node};
 use crate::expr::result_type::Class;
@@ -48,6 +49,17 @@ impl<'a> Arguments<'a, '_> {
         evaluate::value(&self.call.arguments[index], self.row, self.context)
     }
 
+    /// The value where a number is wanted: a member and bits are one.
+    #[inline]
+    fn numeric(&self, index: usize) -> Result<ValueRef<'a>> {
+        match &self.call.arguments[index] {
+            Node::Coded { operand, of, .. } => {
+                Ok(coded::number(evaluate::value(operand, self.row, self.context)?, of))
+            }
+            _ => self.value(index),
+        }
+    }
+
     /// `None` for NULL.
     #[inline]
     pub(crate) fn truth(&self, index: usize) -> Result<Option<bool>> {
@@ -57,7 +69,14 @@ impl<'a> Arguments<'a, '_> {
     /// `None` for NULL.
     #[inline]
     pub(crate) fn text(&self, index: usize) -> Result<Option<&'a [u8]>> {
-        Ok(convert::to_text(&self.value(index)?, self.context))
+        let value = match &self.call.arguments[index] {
+            Node::Coded { operand, of, .. } if !self.call.function.is_of_numbers() => {
+                let stored = evaluate::value(operand, self.row, self.context)?;
+                coded::shown(stored, of, self.context.arena)
+            }
+            _ => self.value(index)?,
+        };
+        Ok(convert::to_text(&value, self.context))
     }
 
     /// A text that is not made of another value; `None` for NULL.
@@ -99,24 +118,24 @@ impl<'a> Arguments<'a, '_> {
     /// Rounded and clipped; `None` for NULL.
     #[inline]
     pub(crate) fn int(&self, index: usize) -> Result<Option<i64>> {
-        Ok(convert::to_i64(&self.value(index)?, self.context))
+        Ok(convert::to_i64(&self.numeric(index)?, self.context))
     }
 
     /// `None` for NULL.
     #[inline]
     pub(crate) fn double(&self, index: usize) -> Result<Option<f64>> {
-        Ok(convert::to_f64(&self.value(index)?, self.context))
+        Ok(convert::to_f64(&self.numeric(index)?, self.context))
     }
 
     /// `None` for NULL.
     pub(crate) fn decimal(&self, index: usize) -> Result<Option<Decimal>> {
-        Ok(convert::to_decimal(&self.value(index)?, self.context))
+        Ok(convert::to_decimal(&self.numeric(index)?, self.context))
     }
 
     /// The number in its own kind; `None` for NULL.
     #[inline]
     pub(crate) fn number(&self, index: usize) -> Result<Option<convert::Number>> {
-        Ok(convert::to_number(&self.value(index)?, self.context))
+        Ok(convert::to_number(&self.numeric(index)?, self.context))
     }
 
     /// A date and time, of which month and day may be zero; `None` for NULL and for what is none.

@@ -278,7 +278,8 @@ fn nearest_bits(number: f64) -> u64 {
 /// The digits of the first argument in another base.
 fn in_base<'a>(arguments: &Arguments<'a, '_>, from: i64, to: i64) -> Result<ValueRef<'a>> {
     let valid = |base: i64| (2..=36).contains(&base.unsigned_abs());
-    let text = or_null!(arguments.text(0)?);
+    // The bits of a BIT column are a number here.
+    let text = or_null!(convert::to_text(&arguments.value(0)?, arguments.context));
     if text.is_empty() || !valid(from) || !valid(to) {
         return Ok(ValueRef::Null);
     }

@@ -478,6 +478,13 @@ pub(super) fn settled_default(
         return settled_members(default, column, members);
     }
     let coerced = coerce(value, column, Some(&around.zone), &arena);
+    if let (ColumnType::Code(code), ValueRef::Binary(bytes), None) =
+        (&column.column_type, coerced.value, &coerced.issue)
+    {
+        let mut text = String::new();
+        code.write(bytes, &mut text);
+        return Ok(ColumnDefault::Text(text));
+    }
     let is_allowed = coerced.clone().in_mode(&value, column, mode.into()) == coerced;
     let fits = match &coerced.issue {
         _ if !is_allowed => false,
@@ -620,6 +627,8 @@ pub(super) fn key_parts(
             (Some(prefix), None) if is_in_number(prefix, &column.column_type) => None,
             (Some(prefix), Some(length)) if prefix < length => Some(prefix),
             (Some(prefix), Some(length)) if prefix == length && !is_blob(&column.column_type) => None,
+            // As in MariaDB, a TEXT is no longer than its type.
+            (Some(_), Some(length)) if is_blob(&column.column_type) => Some(length),
             (Some(_), _) => return Err(incorrect_prefix()),
         };
         bytes += match length {

@@ -133,6 +133,13 @@ fn converted<'v>(
             let shown = ValueRef::DateTime(zone.from_utc(stored));
             (shown, coerce(shown, column, None, arena))
         }
+        // As in MariaDB, the text of a column is a number here.
+        ValueRef::Text(_) if matches!(column.column_type, ColumnType::Bit { .. }) => {
+            let number = ColumnType::Int { bytes: 8, unsigned: true };
+            let read = coerce(value, &Column { column_type: number, ..column.clone() }, None, arena);
+            let stored = coerce(read.value, column, None, arena);
+            (value, Coerced { issue: read.issue.or(stored.issue), ..stored })
+        }
         _ => {
             let value = given(value, from, &column.column_type, arena);
             (value, coerce(value, column, Some(zone), arena))

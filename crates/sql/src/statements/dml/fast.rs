@@ -293,6 +293,7 @@ fn value_of<'v>(
             ValueRef::Text(arena.alloc_slice_copy(&out))
         }
         Literal::Hex(digits) => ValueRef::Binary(arena.alloc_slice_copy(&hex_bytes(digits)?)),
+        Literal::Bits(digits) => return Some(Given::Bits(arena.alloc_slice_copy(&hex_bytes(digits)?))),
         Literal::Parameter(number) => return parameter(number),
     }))
 }

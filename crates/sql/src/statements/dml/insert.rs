@@ -317,8 +317,11 @@ fn values<'a>(rows: &[Vec<Item>], context: &Context<'_>, arena: &'a Bump) -> Res
     let value = |item: &Item| match item {
         Item::Default => Ok(Given::Default),
         Item::Value(compiled) => {
-            let value = compiled.exact(&Row::EMPTY, context)?;
-            Ok(Given::Value(copy_to(value, arena)))
+            let value = copy_to(compiled.exact(&Row::EMPTY, context)?, arena);
+            Ok(match value {
+                ValueRef::Binary(bits) if compiled.is_bits() => Given::Bits(bits),
+                value => Given::Value(value),
+            })
         }
     };
     rows.iter().map(|row| row.iter().map(value).collect()).collect()

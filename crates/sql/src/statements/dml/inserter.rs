@@ -4,7 +4,7 @@
 use super::foreign_keys::{Keeper, or_take_back};
 use super::{UniqueKey, note_issue, write_error};
 use crate::definition::defaults::implicit_default;
-use crate::expr::{CoerceIssue, Coerced, Context, Slots, coerce};
+use crate::expr::{CoerceIssue, Coerced, Context, Slots, coerce, number_of_bits};
 use crate::session::Target;
 use crate::session::bulk::{Bulk, Inserted};
 use crate::session::environment::SessionEnvironment;
@@ -43,6 +43,8 @@ impl OnDuplicate {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Given<'a> {
     Value(ValueRef<'a>),
+    /// Bits as a statement writes them: a number for a column of numbers, and bytes for the others.
+    Bits(&'a [u8]),
     Default,
 }
 
@@ -309,7 +311,11 @@ impl Inserter {
         given: Given<'v>,
         arena: &'v Bump,
     ) -> Result<ValueRef<'v>, SqlError> {
-        let Given::Value(value) = given else { return self.fit_default(session, position, arena) };
+        let value = match given {
+            Given::Value(value) => value,
+            Given::Bits(bits) => number_of_bits(bits, &column.column_type),
+            Given::Default => return self.fit_default(session, position, arena),
+        };
         match (&column.column_type, value) {
             (ColumnType::Int { bytes, unsigned: false }, ValueRef::Int(number)) => {
                 let unused_bits = 64 - u32::from(*bytes) * 8;

@@ -25,6 +25,9 @@ pub(crate) fn default_text(column: &Column, extras: &ColumnExtras, mode: Lexical
     match &extras.default {
         ColumnDefault::Unset if !column.nullable => None,
         ColumnDefault::Unset | ColumnDefault::Null => Some("NULL".to_owned()),
+        ColumnDefault::Number(number) if matches!(column.column_type, ColumnType::Bit { .. }) => {
+            Some(format!("b'{:b}'", number.parse::<u64>().unwrap_or(0)))
+        }
         ColumnDefault::Number(number) => Some(number.clone()),
         ColumnDefault::Text(text) => Some(quoted_text(text, mode)),
         ColumnDefault::Binary(bytes) => match std::str::from_utf8(bytes) {

@@ -144,6 +144,7 @@ impl Cutter<'_> {
         Tokenizer::new(&dialect, &self.text[start..end])
             .tokenize_with_location_into_buf_with_mapper(&mut self.tokens, |mut token| {
                 token.span = Span::new(moved(token.span.start), moved(token.span.end));
+                as_number(&mut token.token);
                 token
             })
             .map_err(|error| TokenizerError { location: moved(error.location), ..error })
@@ -263,6 +264,7 @@ pub(crate) fn translate(tokens: &mut Vec<TokenWithSpan>, mode: LexicalMode) {
     if mode.has(LexicalMode::HIGH_NOT_PRECEDENCE) {
         strong_nots(tokens);
     }
+    introduced_bits(tokens);
     table_lists(tokens);
     joins_without_condition(tokens);
     locking_clauses(tokens);
@@ -302,6 +304,41 @@ pub(crate) fn translate(tokens: &mut Vec<TokenWithSpan>, mode: LexicalMode) {
             | Token::RParen => operand_before = true,
             _ => operand_before = false,
         }
+    }
+}
+
+/// `0x41` and `0b1` are numbers; `X'41'` is not.
+fn as_number(token: &mut Token) {
+    let is_bits = |word: &str| {
+        let digits = word.strip_prefix("0b");
+        digits.is_some_and(|digits| {
+            !digits.is_empty() && digits.bytes().all(|byte| matches!(byte, b'0' | b'1'))
+        })
+    };
+    *token = match token {
+        Token::HexStringLiteral(digits) => Token::Number(format!("0x{digits}"), false),
+        Token::Word(word) if word.quote_style.is_none() && is_bits(&word.value) => {
+            Token::Number(word.value.clone(), false)
+        }
+        _ => return,
+    };
+}
+
+/// Behind a character set (`_utf8mb4 0x41`) they are bytes.
+fn introduced_bits(tokens: &mut [TokenWithSpan]) {
+    let mut is_introduced = false;
+    for token in tokens {
+        is_introduced = match &token.token {
+            Token::Whitespace(_) => continue,
+            Token::Word(word) => word.quote_style.is_none() && word.value.starts_with('_'),
+            Token::Number(number, _) if is_introduced => {
+                if let Some(digits) = number.strip_prefix("0x") {
+                    token.token = Token::HexStringLiteral(digits.to_owned());
+                }
+                false
+            }
+            _ => false,
+        };
     }
 }
 

@@ -185,7 +185,14 @@ fn word(token: TokenWithSpan) -> Option<Word> {
         Token::Whitespace(_) | Token::EOF => return None,
         Token::Word(word) if word.quote_style.is_some() => Word::Name(word.value),
         Token::Word(word) => Word::Bare(word.value),
-        Token::Number(number, _) => Word::Number(number),
+        Token::Number(number, _) => match (number.strip_prefix("0x"), number.strip_prefix("0b")) {
+            (Some(digits), _) => {
+                let zero = if digits.len() % 2 == 1 { "0" } else { "" };
+                Word::Symbol(format!("X'{zero}{digits}'"))
+            }
+            (None, Some(digits)) => Word::Symbol(format!("B'{digits}'")),
+            (None, None) => Word::Number(number),
+        },
         Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) => Word::Text(text),
         other => Word::Symbol(other.to_string()),
     })
