@@ -65,6 +65,12 @@ impl SqlError {
         SqlError::new(ErrorKind::UnknownTable, format!("Unknown table '{name}'"))
     }
 
+    /// 1288: `statement` is to change rows of something that is no stored table.
+    pub(crate) fn not_updatable(table: &str, statement: &str) -> SqlError {
+        let text = format!("The target table {table} of the {statement} is not updatable");
+        SqlError::new(ErrorKind::NotUpdatable, text)
+    }
+
     /// 1100.
     pub(crate) fn not_locked(alias: &str) -> SqlError {
         SqlError::new(ErrorKind::TableNotLocked, format!("Table '{alias}' was not locked with LOCK TABLES"))

@@ -81,6 +81,7 @@ kinds! {
     WrongPrefixKey: 1089, "HY000";
     CannotRemoveAllColumns: 1090, "42000";
     CannotDropColumnOrKey: 1091, "42000";
+    TargetIsSource: 1093, "HY000";
     UnknownThread: 1094, "HY000";
     KillDenied: 1095, "HY000";
     NoTablesUsed: 1096, "HY000";

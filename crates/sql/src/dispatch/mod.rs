@@ -459,21 +459,26 @@ impl Session {
         form: ExplainForm,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        match statement {
+        let plan = match statement {
             Statement::Query(query) => {
-                let plan = self.plan_parsed(&ast::Statement::Query(query.clone()), &[], vec![])?;
-                match plan {
-                    Plan::Query(plan) => {
-                        self.access.check(&plan.needs)?;
-                        if !plan.dependencies.is_empty() {
-                            self.note_uses(plan.dependencies.iter().map(|used| used.in_mode(Mode::Read)));
-                        }
-                        crate::plan::explain::send(&plan, form, sink)
-                    }
-                    Plan::Change(_) => Err(SqlError::internal("a query without a query's plan")),
-                }
+                self.plan_parsed(&ast::Statement::Query(query.clone()), &[], vec![])?
             }
-            _ => Err(SqlError::not_supported("EXPLAIN of a statement that changes rows")),
+            Statement::Insert(change) | Statement::Update(change) | Statement::Delete(change) => {
+                self.plan_parsed(change, &[], vec![])?
+            }
+            _ => return Err(SqlError::not_supported("EXPLAIN of this statement")),
+        };
+        let plan = match &plan {
+            Plan::Query(plan) => Some(plan),
+            Plan::Change(plan) => plan.reads_by(),
+        };
+        let Some(plan) = plan else {
+            return Err(SqlError::not_supported("EXPLAIN of a statement that changes rows of one table"));
+        };
+        self.access.check(&plan.needs)?;
+        if !plan.dependencies.is_empty() {
+            self.note_uses(plan.dependencies.iter().map(|used| used.in_mode(Mode::Read)));
         }
+        crate::plan::explain::send(plan, form, sink)
     }
 }

@@ -12,6 +12,7 @@ use crate::SqlError;
 use crate::expr::{Compiled, Context, Part, Row, Slots};
 use crate::plan::access::{Access, Path};
 use crate::plan::plan::{HashKeys, LockClause, Method, SelectPlan, Source, Step};
+use crate::plan::walk::Parts;
 use bumpalo::Bump;
 use engine::{Direction, KeyRange, Scan, Table};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -29,6 +30,18 @@ pub(super) struct Join<'p> {
     pub(super) materialized: &'p [Option<Rc<Materialized>>],
     /// How the rows of its tables are locked. `None` if they are not.
     pub(super) lock: Option<LockClause>,
+    /// Set for a statement that changes some of the tables.
+    pub(super) change: Option<JoinToChange<'p>>,
+}
+
+/// A join whose rows a statement changes.
+#[derive(Clone, Copy)]
+pub(super) struct JoinToChange<'p> {
+    /// The tables whose rows are changed. The rows of the others are locked as `unasked` says.
+    pub(super) parts: Parts,
+    pub(super) unasked: Option<LockClause>,
+    /// By part: the primary key of the row that is being joined, if the part is changed.
+    pub(super) keys: &'p RefCell<Vec<Vec<u8>>>,
 }
 
 impl<'p> Join<'p> {
@@ -118,11 +131,29 @@ impl<'p> Join<'p> {
         each: &mut EachRow<'_>,
     ) -> Result<Flow, SqlError> {
         let Find { table, access, .. } = *find;
-        if let (Some(locks), Some(clause)) = (&self.runtime.locks, self.lock) {
+        let keys = self.change.filter(|change| change.parts.has(part)).map(|change| change.keys);
+        let lock = match &self.change {
+            Some(change) if keys.is_none() => change.unasked,
+            _ => self.lock,
+        };
+        if let (Some(locks), Some(clause)) = (&self.runtime.locks, lock) {
             let workspace = self.runtime.workspace();
-            return lock_each_row(locks, clause, part, find, scratch, workspace, &mut |image| {
-                each(&Part::Image(table.row_codec().view(image)), &None)
-            });
+            return lock_each_row(
+                locks,
+                clause,
+                part,
+                find,
+                scratch,
+                workspace,
+                &mut |primary_key, image| {
+                    if let Some(keys) = keys {
+                        let key = &mut keys.borrow_mut()[part];
+                        key.clear();
+                        key.extend_from_slice(primary_key);
+                    }
+                    each(&Part::Image(table.row_codec().view(image)), &None)
+                },
+            );
         }
         for_each_row(find, scratch, Wants::Rows, &mut |_, part, left| each(part, left.of(access)))
     }

@@ -82,8 +82,11 @@ impl RowLocks<'_> {
     }
 }
 
-/// Locks the rows of an access and hands each on, by its newest image, that meets the access's conditions.
-/// `part` is the position of the table in the row.
+/// Takes the primary key and the newest image of a row.
+pub(super) type EachLocked<'e> = dyn FnMut(&[u8], &[u8]) -> Result<Flow, SqlError> + 'e;
+
+/// Locks the rows of an access and hands each on, by its primary key and its newest image, that meets the
+/// access's conditions. `part` is the position of the table in the row.
 pub(super) fn lock_each_row(
     locks: &RowLocks<'_>,
     clause: LockClause,
@@ -91,7 +94,7 @@ pub(super) fn lock_each_row(
     find: &Find<'_>,
     scratch: &mut Scratch,
     workspace: Workspace<'_>,
-    each: &mut dyn FnMut(&[u8]) -> Result<Flow, SqlError>,
+    each: &mut EachLocked<'_>,
 ) -> Result<Flow, SqlError> {
     let reader = match clause.wait {
         LockPatience::SkipLocked => locks.candidates.without_ranges(),
@@ -116,7 +119,7 @@ pub(super) fn lock_each_row(
         parts[part] = Part::Image(view);
         let met = if moved { Ok(false) } else { passes(&access.all, &Row(&parts), context) };
         match met {
-            Ok(true) => each(&row.image).map(Some),
+            Ok(true) => each(primary_key, &row.image).map(Some),
             Ok(false) => {
                 locks.rows.give_back(row);
                 Ok((!moved).then_some(Flow::Continue))

@@ -9,6 +9,7 @@ mod change;
 mod group;
 mod hash;
 mod join;
+mod joined;
 mod key_set;
 pub(crate) mod key_value;
 mod literal_columns;
@@ -23,6 +24,7 @@ mod sort;
 
 pub(crate) use access::Scratch;
 pub(crate) use change::candidates;
+pub(crate) use joined::{FirstRows, Joining, join_to_change};
 pub(crate) use lock::{RowLocks, WriterLocks};
 pub(crate) use query::{
     DerivedRows, Done, Runtime, SessionServices, named_columns, number_behind, run_to_client, run_to_spool,

@@ -552,14 +552,13 @@ fn first(scratch: &mut Vec<Scratch>) -> &mut Scratch {
     &mut scratch[0]
 }
 
-/// Reads the tables, and groups the rows if the plan groups.
-fn read_and_group(
+/// By part: the rows of derived and computed tables. It ends with the last one that has any.
+pub(super) fn materialize(
     plan: &SelectPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
-    consumer: &mut dyn RowConsumer,
-) -> Result<(), SqlError> {
+) -> Result<Vec<Option<Rc<Materialized>>>, SqlError> {
     let mut materialized: Vec<Option<Rc<Materialized>>> = Vec::new();
     for (part, input) in plan.inputs.iter().enumerate() {
         let rows = match &input.source {
@@ -578,11 +577,23 @@ fn read_and_group(
         materialized.resize_with(part, || None);
         materialized.push(Some(rows));
     }
+    Ok(materialized)
+}
+
+/// Reads the tables, and groups the rows if the plan groups.
+fn read_and_group(
+    plan: &SelectPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+    consumer: &mut dyn RowConsumer,
+) -> Result<(), SqlError> {
+    let materialized = materialize(plan, slots, runtime, scratch)?;
     if scratch.len() < plan.steps.len() {
         scratch.resize_with(plan.steps.len(), Scratch::default);
     }
     let lock = runtime.locks.as_ref().and_then(|locks| locks.clause_of(plan));
-    let join = Join { plan, slots, runtime, materialized: &materialized, lock };
+    let join = Join { plan, slots, runtime, materialized: &materialized, lock, change: None };
     let Some(group) = &plan.group else {
         let Some(having) = &plan.having else {
             join.run(scratch, consumer)?;

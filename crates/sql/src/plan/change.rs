@@ -4,13 +4,13 @@ use super::access::{Access, Hints, Target, choose};
 use super::bind::Binder;
 use super::object_name;
 use super::plan::*;
-use super::query::{Planner, is_descending};
+use super::query::Planner;
 use super::scope::Scope;
 use super::walk::{self, Parts, conjunction};
+use crate::SqlError;
 use crate::accounts::Rights;
 use crate::accounts::access::Needs;
 use crate::expr::{Compiled, Expr};
-use crate::{ErrorKind, SqlError};
 use engine::{Table, TableDef};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -57,6 +57,12 @@ pub(crate) struct Meant<'a> {
     pub limit: Option<&'a ast::Expr>,
 }
 
+impl Meant<'_> {
+    fn statement(&self) -> &'static str {
+        if self.right == Rights::DELETE { "DELETE" } else { "UPDATE" }
+    }
+}
+
 impl Planner<'_> {
     /// Plans finding the rows that an UPDATE or DELETE of one table changes. An index that holds a column to
     /// be assigned must not be scanned while it changes, so [`crate::exec::candidates`] finds all keys first.
@@ -83,8 +89,7 @@ impl Planner<'_> {
         let (source, mut named) = self.table(&database, &table_name, name)?;
         self.wants.set(Rights::SELECT);
         let Source::Table { table, def } = source else {
-            let text = format!("The target table {table_name} of the statement is not updatable");
-            return Err(SqlError::new(ErrorKind::NotUpdatable, text));
+            return Err(SqlError::not_updatable(&table_name, meant.statement()));
         };
         if let Some(alias) = alias {
             named.name.clone_from(&alias.name.value);
@@ -103,21 +108,12 @@ impl Planner<'_> {
         let mut order = Vec::new();
         let mut is_plain = true;
         for item in meant.order {
-            let mut binder = Binder::new(&scope, self.slots, "order clause");
-            binder.subqueries = Some(&self);
-            let expr = binder.bind(&item.expr)?;
-            let descending = is_descending(item);
+            let (expr, item) = self.order_of_rows(item, &scope)?;
             match &expr {
-                Expr::Column(column) => wanted.push((column.column, descending)),
+                Expr::Column(column) => wanted.push((column.column, item.descending)),
                 _ => is_plain = false,
             }
-            let value = Compiled::new(&expr, self.connection)?;
-            let column = types::Column {
-                name: String::new(),
-                column_type: value.result_type().column_type.clone(),
-                nullable: true,
-            };
-            order.push(SortItem { value: SortValue::Value(value), column, descending });
+            order.push(item);
         }
         if !is_plain {
             wanted.clear();

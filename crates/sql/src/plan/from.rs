@@ -8,6 +8,7 @@ use super::plan::{Dependency, Input, QueryPlan, Source, VirtualTable};
 use super::query::Planner;
 use super::scope::{PartColumn, Scope, ScopeColumn, ScopeTable};
 use super::walk::{Parts, TABLES_MAX, conjuncts};
+use crate::accounts::Rights;
 use crate::accounts::access::TableNeed;
 use crate::definition::check::CheckSpec;
 use crate::definition::metadata::TableMetadata;
@@ -376,7 +377,12 @@ impl Planner<'_> {
     pub(super) fn need(&self, database: &str, name: &str) -> Result<Rc<RefCell<TableNeed>>, SqlError> {
         let need = TableNeed { any: self.wants.get(), ..TableNeed::new(database, name) };
         if let Some(access) = self.access {
-            access.check_table(&need)?;
+            // One of several rights is enough here; which of them is needed is known later.
+            let one = |right| access.check_table(&TableNeed { any: right, ..need.clone() });
+            match need.any == Rights::SELECT | Rights::UPDATE {
+                true => one(Rights::UPDATE).or_else(|_| one(Rights::SELECT))?,
+                false => access.check_table(&need)?,
+            }
         }
         let need = Rc::new(RefCell::new(need));
         self.needs.borrow_mut().push(need.clone());

@@ -14,6 +14,7 @@ pub(crate) mod explain;
 mod explain_json;
 pub(crate) mod from;
 mod join;
+pub(crate) mod joined;
 pub(crate) mod names;
 #[allow(clippy::module_inception)]
 pub(crate) mod plan;

@@ -104,6 +104,18 @@ impl QueryPlan {
         }
     }
 
+    /// True if the query names this table itself, outside of derived tables, whose rows are read beforehand.
+    /// Its subqueries are plans of their own.
+    pub(crate) fn names(&self, table: &Arc<Table>) -> bool {
+        match &self.body {
+            Body::Union(union) => union.branches.iter().any(|branch| branch.names(table)),
+            Body::Select(select) => select.inputs.iter().any(|input| match &input.source {
+                Source::Table { table: read, .. } => Arc::ptr_eq(read, table),
+                Source::Derived(_) | Source::Virtual(_) => false,
+            }),
+        }
+    }
+
     /// True if the query reads this table itself. Its subqueries are plans of their own.
     pub(crate) fn reads(&self, table: &Arc<Table>) -> bool {
         match &self.body {

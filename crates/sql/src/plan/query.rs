@@ -147,6 +147,7 @@ impl<'a> Planner<'a> {
             return Err(SqlError::not_supported("FETCH"));
         }
         *self.depth.borrow_mut() += 1;
+        let wants = self.wants.replace(Rights::SELECT);
         let order = order_items(query)?;
         let limit = self.limit(query)?;
         let lock = self.lock_clause(query)?;
@@ -159,6 +160,7 @@ impl<'a> Planner<'a> {
             }
             body => self.union(body, order, limit),
         };
+        self.wants.set(wants);
         *self.depth.borrow_mut() -= 1;
         plan
     }

@@ -86,13 +86,13 @@ impl Scope {
         }
     }
 
-    /// The table that has the column a name means. `None` if there is no such column.
+    /// Where the column is that a name means. `None` if there is no such column.
     ///
     /// # Errors
     /// 1052 if there are several.
-    pub(crate) fn part_of(&self, name: &[ast::Ident], clause: &str) -> Result<Option<usize>, SqlError> {
+    pub(crate) fn place_of(&self, name: &[ast::Ident], clause: &str) -> Result<Option<PartColumn>, SqlError> {
         match self.find(name)? {
-            Found::One(part, _) => Ok(Some(part)),
+            Found::One(part, column) => Ok(Some((part, column))),
             Found::None => Ok(None),
             Found::Several => Err(SqlError::ambiguous_column(&written(name), clause)),
         }

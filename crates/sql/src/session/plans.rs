@@ -36,6 +36,11 @@ pub(crate) trait ChangePlan: Send + Sync + std::fmt::Debug {
     /// What a session must be allowed to do.
     fn needs(&self) -> &Needs;
 
+    /// The plan by which it finds its rows, for EXPLAIN. `None` if it has none of this kind.
+    fn reads_by(&self) -> Option<&StatementPlan> {
+        None
+    }
+
     /// Runs the statement with these values in its slots, up to the end that the client sees.
     ///
     /// # Errors

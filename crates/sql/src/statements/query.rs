@@ -163,7 +163,7 @@ impl Session {
         };
         let tables: Vec<Used<'_>> = plan.dependencies.iter().map(|used| used.in_mode(mode)).collect();
         let writes = Writes::Locks { seconds };
-        self.write_tables(writes, &tables, None, &|| plan.is_current(), |session, readers, writer| {
+        self.write_tables(writes, &tables, &[], &|| plan.is_current(), |session, readers, writer| {
             let writer = RefCell::new(writer);
             let rows = &WriterLocks(&writer);
             let locks = RowLocks { candidates: readers.current, rows, unasked };

@@ -122,7 +122,7 @@ impl Session {
     }
 
     /// Runs `body`, a statement that changes or locks rows. Either all of its changes are kept or none.
-    /// `family`: the tables that FOREIGN KEYs make it look at or change.
+    /// `families`: the tables that FOREIGN KEYs make it look at or change.
     ///
     /// # Errors
     /// 1792, 1223, 1099, 1100, 1205, 1213 and their like, and those of `body`.
@@ -130,7 +130,7 @@ impl Session {
         &mut self,
         writes: Writes,
         tables: &[Used<'_>],
-        family: Option<&Family>,
+        families: &[&Family],
         is_current: &dyn Fn() -> bool,
         body: impl FnOnce(&mut Session, Readers<'_>, Writer<'_>) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
@@ -148,7 +148,7 @@ impl Session {
         let _writing = instance.read_lock.write(&self.writing, &self.request())?;
         self.begin_without_autocommit()?;
         let mut locks = StatementLocks::new(&instance.locks, self.client.id);
-        for used in tables.iter().copied().chain(family.into_iter().flat_map(Family::used)) {
+        for used in tables.iter().copied().chain(families.iter().flat_map(|family| family.used())) {
             self.use_table(used, &mut locks)?;
         }
         if self.state.transaction.open {

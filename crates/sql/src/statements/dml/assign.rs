@@ -8,11 +8,12 @@ use crate::plan::bind::{Binder, SlotInfo, Subqueries};
 use crate::plan::checks::Checks;
 use crate::plan::object_name;
 use crate::plan::query::Planner;
-use crate::plan::scope::Scope;
+use crate::plan::scope::{Scope, written};
 use crate::session::Target;
 use crate::{ErrorKind, SqlError, Warnings};
 use sqlparser::ast;
-use types::{Collation, RowView, Value, ValueRef};
+use std::collections::BTreeMap;
+use types::{Collation, ColumnType, RowView, Value, ValueRef};
 
 /// The new value of a column.
 #[derive(Debug)]
@@ -57,6 +58,41 @@ pub(super) fn is_default(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("DEFAULT"))
 }
 
+impl Right {
+    fn new(
+        value: &ast::Expr,
+        clause: &'static str,
+        scope: &Scope,
+        literals: Literals<'_>,
+        subqueries: Option<&dyn Subqueries>,
+        column_type: &ColumnType,
+    ) -> Result<Right, SqlError> {
+        if is_default(value) {
+            return Ok(Right::Default);
+        }
+        let mut binder = Binder::new(scope, literals.slots, clause);
+        binder.subqueries = subqueries;
+        match binder.bind(value)? {
+            Expr::Column(from) if from.in_utc && column_type.is_timestamp() => {
+                let from = Expr::Column(ColumnRef { in_utc: false, ..from });
+                Ok(Right::Moment(Compiled::for_column(&from, None, literals.connection)?))
+            }
+            expr => {
+                let to = Some(column_type);
+                Ok(Right::Value(Compiled::for_column(&expr, to, literals.connection)?))
+            }
+        }
+    }
+}
+
+/// The name of an assignment's column.
+fn target_path(target: &ast::AssignmentTarget) -> Result<Vec<ast::Ident>, SqlError> {
+    let ast::AssignmentTarget::ColumnName(name) = target else {
+        return Err(SqlError::not_supported("assignments to several columns at once"));
+    };
+    Ok(object_name(name).into_iter().map(ast::Ident::new).collect())
+}
+
 /// The position of an assignment's column.
 fn column_of(
     target: &ast::AssignmentTarget,
@@ -64,22 +100,15 @@ fn column_of(
     scope: &Scope,
     columns: &[types::Column],
 ) -> Result<usize, SqlError> {
-    let ast::AssignmentTarget::ColumnName(name) = target else {
-        return Err(SqlError::not_supported("assignments to several columns at once"));
-    };
-    let path = object_name(name);
-    let last = path.last().map(String::as_str).unwrap_or_default();
+    let path = target_path(target)?;
+    let unknown = || SqlError::unknown_column(&written(&path), clause);
     // If the name has a qualifier, it must be one that fits the table.
-    if path.len() > 1 {
-        let idents: Vec<ast::Ident> = path.iter().map(|part| ast::Ident::new(part.clone())).collect();
-        if scope.part_of(&idents, clause)?.is_none() {
-            return Err(SqlError::unknown_column(&path.join("."), clause));
-        }
+    if path.len() > 1 && scope.place_of(&path, clause)?.is_none() {
+        return Err(unknown());
     }
-    let column = columns
-        .iter()
-        .position(|column| column.name.eq_ignore_ascii_case(last))
-        .ok_or_else(|| SqlError::unknown_column(&path.join("."), clause))?;
+    let last = path.last().map(|name| name.value.as_str()).unwrap_or_default();
+    let column =
+        columns.iter().position(|column| column.name.eq_ignore_ascii_case(last)).ok_or_else(unknown)?;
     if let Some(need) = &scope.tables[0].need {
         need.borrow_mut().column(&columns[column].name, Rights::UPDATE);
     }
@@ -103,26 +132,45 @@ impl Assignments {
         let mut bound = Vec::with_capacity(assignments.len());
         for assignment in assignments {
             let column = column_of(&assignment.target, clause, scope, columns)?;
-            let right = if is_default(&assignment.value) {
-                Right::Default
-            } else {
-                let mut binder = Binder::new(scope, literals.slots, clause);
-                binder.subqueries = subqueries;
-                let expr = binder.bind(&assignment.value)?;
-                match expr {
-                    Expr::Column(from) if from.in_utc && columns[column].column_type.is_timestamp() => {
-                        let from = Expr::Column(ColumnRef { in_utc: false, ..from });
-                        Right::Moment(Compiled::for_column(&from, None, literals.connection)?)
-                    }
-                    expr => {
-                        let to = Some(&columns[column].column_type);
-                        Right::Value(Compiled::for_column(&expr, to, literals.connection)?)
-                    }
-                }
-            };
+            let right = Right::new(
+                &assignment.value,
+                clause,
+                scope,
+                literals,
+                subqueries,
+                &columns[column].column_type,
+            )?;
             bound.push((column, right));
         }
         Ok(Assignments(bound))
+    }
+
+    /// Binds the assignments of an UPDATE of several tables: those of each part that has any.
+    ///
+    /// # Errors
+    /// As [`Assignments::new`].
+    pub(super) fn of_parts(
+        assignments: &[ast::Assignment],
+        scope: &Scope,
+        planner: &Planner<'_>,
+    ) -> Result<BTreeMap<usize, Assignments>, SqlError> {
+        let clause = "SET";
+        let literals = Literals::of(planner);
+        let mut parts: BTreeMap<usize, Assignments> = BTreeMap::new();
+        for assignment in assignments {
+            let path = target_path(&assignment.target)?;
+            let (part, column) = scope
+                .place_of(&path, clause)?
+                .ok_or_else(|| SqlError::unknown_column(&written(&path), clause))?;
+            let table = &scope.tables[part];
+            let column_type = &table.columns[column].column_type;
+            let right = Right::new(&assignment.value, clause, scope, literals, Some(planner), column_type)?;
+            if let Some(need) = &table.need {
+                need.borrow_mut().column(&table.columns[column].name, Rights::UPDATE);
+            }
+            parts.entry(part).or_insert_with(|| Assignments(vec![])).0.push((column, right));
+        }
+        Ok(parts)
     }
 
     /// True if a column is set to DEFAULT.
@@ -187,6 +235,23 @@ pub(super) struct Outcome {
     pub error: Option<SqlError>,
 }
 
+impl Outcome {
+    /// Notes the image that was appended to `out`, behind `start`, if one was.
+    fn note(&mut self, done: Result<bool, SqlError>, start: usize, out: &mut Vec<u8>) -> bool {
+        match done {
+            Ok(true) => {
+                self.written.clear();
+                self.written.extend_from_slice(&out[start..]);
+                return true;
+            }
+            Ok(false) => {}
+            Err(error) => self.error = Some(error),
+        }
+        out.truncate(start);
+        false
+    }
+}
+
 impl<'a> Assigning<'a> {
     /// Appends a row's new image to `out` and returns true. If the row does not change, it returns false and
     /// appends nothing. The engine calls this while it holds the row's latch.
@@ -200,22 +265,8 @@ impl<'a> Assigning<'a> {
     ) -> bool {
         let start = out.len();
         outcome.refused = false;
-        match self.apply(row, context, warnings, out, outcome) {
-            Ok(true) => {
-                outcome.written.clear();
-                outcome.written.extend_from_slice(&out[start..]);
-                true
-            }
-            Ok(false) => {
-                out.truncate(start);
-                false
-            }
-            Err(error) => {
-                out.truncate(start);
-                outcome.error = Some(error);
-                false
-            }
-        }
+        let applied = self.apply(row, context, warnings, out, outcome);
+        outcome.note(applied, start, out)
     }
 
     /// Sets the columns of a row's image, one after the other: a later assignment sees what an earlier one
@@ -234,10 +285,44 @@ impl<'a> Assigning<'a> {
         let mut values: Vec<ValueRef<'a>> = Vec::new();
         row.image.read_into(&mut values);
         self.set(&mut values, row.others, row.number, context, warnings)?;
+        self.finish(&row.image, &mut values, context, warnings, out, outcome)
+    }
+
+    /// Appends to `out` the image of a row that gets the values which the assignments set in the image
+    /// `wanted`. As [`Assigning::change`] otherwise.
+    pub(super) fn merge(
+        &self,
+        (image, wanted): (RowView<'a>, RowView<'a>),
+        context: &Context<'a>,
+        warnings: &mut Warnings,
+        out: &mut Vec<u8>,
+        outcome: &mut Outcome,
+    ) -> bool {
+        let mut values: Vec<ValueRef<'a>> = Vec::new();
+        image.read_into(&mut values);
+        for (column, _) in &self.assignments.0 {
+            values[*column] = wanted.get(*column);
+        }
+        let start = out.len();
+        outcome.refused = false;
+        let finished = self.finish(&image, &mut values, context, warnings, out, outcome);
+        outcome.note(finished, start, out)
+    }
+
+    /// Appends the image of these values to `out` and returns true, if it differs from the old one.
+    fn finish(
+        &self,
+        image: &RowView<'a>,
+        values: &mut [ValueRef<'a>],
+        context: &Context<'a>,
+        warnings: &mut Warnings,
+        out: &mut Vec<u8>,
+        outcome: &mut Outcome,
+    ) -> Result<bool, SqlError> {
         let codec = self.target.table.row_codec();
         let start = out.len();
-        codec.encode(&values, out);
-        if &out[start..] == row.image.image() {
+        codec.encode(values, out);
+        if &out[start..] == image.image() {
             return Ok(false);
         }
         let mut stamped = false;
@@ -249,7 +334,7 @@ impl<'a> Assigning<'a> {
         }
         if stamped {
             out.truncate(start);
-            codec.encode(&values, out);
+            codec.encode(values, out);
         }
         if let Some(checks) = self.checks {
             let image: &'a [u8] = context.arena.alloc_slice_copy(&out[start..]);
@@ -277,74 +362,107 @@ impl<'a> Assigning<'a> {
         context: &Context<'a>,
         warnings: &mut Warnings,
     ) -> Result<(), SqlError> {
-        let Assigning { assignments, target, defaults, strictness, .. } = *self;
-        for (column, right) in &assignments.0 {
-            let described = &target.def.columns[*column];
+        for (column, right) in &self.assignments.0 {
             let value = match right {
                 Right::Value(compiled) | Right::Moment(compiled) => {
                     let current: &'a [ValueRef<'a>] = context.arena.alloc_slice_copy(values);
                     let mut parts = vec![Part::Values(current)];
                     parts.extend_from_slice(others);
                     let parts: &'a [Part<'a>] = context.arena.alloc_slice_copy(&parts);
-                    compiled.exact(&Row(parts), context)?
+                    Some(compiled.exact(&Row(parts), context)?)
                 }
-                Right::Default => match &defaults[*column] {
-                    Some(value) => value.as_ref(),
-                    None if strictness.strict && target.def.auto_increment != Some(*column) => {
-                        return Err(no_default(&described.name));
-                    }
-                    None => copy_to(
-                        crate::definition::defaults::implicit_default(described).as_ref(),
-                        context.arena,
-                    ),
-                },
+                Right::Default => None,
             };
-            if value.is_null() && strictness.generates && target.def.auto_increment == Some(*column) {
-                values[*column] = value;
-                continue;
-            }
-            let given = match value {
-                ValueRef::Null => match Clock::of(context.environment).in_place_of_null(described) {
-                    Some(now) => {
-                        values[*column] = now;
-                        continue;
-                    }
-                    None => None,
-                },
-                ValueRef::Time(_) => Clock::of(context.environment).in_place_of(&value, described),
-                _ => None,
-            };
-            let value = given.map_or(value, |given| copy_to(given.as_ref(), context.arena));
-            if value.is_null() && !described.nullable && strictness.refuses_null && !strictness.ignore {
-                return Err(CoerceIssue::Null.to_error(&described.name, number));
-            }
-            let digits = target.metadata.columns[*column].float_digits;
-            let zone = match right {
-                Right::Value(_) => Some(context.environment.time_zone()),
-                Right::Moment(_) | Right::Default => None,
-            };
-            let mut coerced = coerce(value, described, zone, context.arena).in_digits(digits);
-            // What a column has, it may keep.
-            let is_itself = match right {
-                Right::Value(compiled) | Right::Moment(compiled) => {
-                    compiled.as_column() == Some((0, *column))
-                }
-                Right::Default => false,
-            };
-            if !is_itself {
-                coerced = coerced.in_mode(&value, described, context.environment.sql_mode());
-            }
-            if let Some(issue) = &coerced.issue {
-                let def = &*target.def;
-                let refuse = strictness.strict && issue.is_error_when_strict();
-                if refuse && !strictness.ignore {
-                    return Err(issue.to_error_in(&def.database, &def.name, &described.name, number));
-                }
-                super::warn_of_issue(issue, def, &described.name, number, warnings);
-            }
-            values[*column] = coerced.value;
+            values[*column] = self.fit((0, *column), right, value, number, context, warnings)?;
         }
         Ok(())
+    }
+
+    /// Sets the columns in the values of the table that is `part` of a joined row. Unlike in an UPDATE of one
+    /// table, every expression sees the row as it was.
+    ///
+    /// # Errors
+    /// As [`Assigning::set`].
+    pub(super) fn set_part(
+        &self,
+        part: usize,
+        row: &Row<'a>,
+        values: &mut [ValueRef<'a>],
+        context: &Context<'a>,
+        warnings: &mut Warnings,
+    ) -> Result<(), SqlError> {
+        for (column, right) in &self.assignments.0 {
+            let value = match right {
+                Right::Value(compiled) | Right::Moment(compiled) => Some(compiled.exact(row, context)?),
+                Right::Default => None,
+            };
+            values[*column] = self.fit((part, *column), right, value, 1, context, warnings)?;
+        }
+        Ok(())
+    }
+
+    /// The value that a column, by its part and position, gets for the value of `right`; `None` is DEFAULT's.
+    fn fit(
+        &self,
+        (part, column): (usize, usize),
+        right: &Right,
+        value: Option<ValueRef<'a>>,
+        number: u64,
+        context: &Context<'a>,
+        warnings: &mut Warnings,
+    ) -> Result<ValueRef<'a>, SqlError> {
+        let Assigning { target, defaults, strictness, .. } = *self;
+        let described = &target.def.columns[column];
+        let value = match value {
+            Some(value) => value,
+            None => match &defaults[column] {
+                Some(value) => value.as_ref(),
+                None if strictness.strict && target.def.auto_increment != Some(column) => {
+                    return Err(no_default(&described.name));
+                }
+                None => {
+                    copy_to(crate::definition::defaults::implicit_default(described).as_ref(), context.arena)
+                }
+            },
+        };
+        if value.is_null() && strictness.generates && target.def.auto_increment == Some(column) {
+            return Ok(value);
+        }
+        let given = match value {
+            ValueRef::Null => match Clock::of(context.environment).in_place_of_null(described) {
+                Some(now) => return Ok(now),
+                None => None,
+            },
+            ValueRef::Time(_) => Clock::of(context.environment).in_place_of(&value, described),
+            _ => None,
+        };
+        let value = given.map_or(value, |given| copy_to(given.as_ref(), context.arena));
+        if value.is_null() && !described.nullable && strictness.refuses_null && !strictness.ignore {
+            return Err(CoerceIssue::Null.to_error(&described.name, number));
+        }
+        let digits = target.metadata.columns[column].float_digits;
+        let zone = match right {
+            Right::Value(_) => Some(context.environment.time_zone()),
+            Right::Moment(_) | Right::Default => None,
+        };
+        let mut coerced = coerce(value, described, zone, context.arena).in_digits(digits);
+        // What a column has, it may keep.
+        let is_itself = match right {
+            Right::Value(compiled) | Right::Moment(compiled) => compiled.as_column() == Some((part, column)),
+            Right::Default => false,
+        };
+        if !is_itself {
+            coerced = coerced.in_mode(&value, described, context.environment.sql_mode());
+        }
+        if let Some(issue) = &coerced.issue {
+            let def = &*target.def;
+            let refuse = strictness.strict && issue.is_error_when_strict();
+            if refuse && !strictness.ignore {
+                return Err(issue.to_error_in(&def.database, &def.name, &described.name, number));
+            }
+            super::warn_of_issue(issue, def, &described.name, number, warnings);
+        }
+        Ok(coerced.value)
     }
 }
 

@@ -223,7 +223,7 @@ impl PlainRows<'_> {
         Some(session.write_tables(
             Writes::Rows,
             &tables,
-            family.as_deref(),
+            family.as_deref().as_slice(),
             &|| target.is_current(),
             |session, readers, mut writer| {
                 let mut inserted = Inserted::default();

@@ -262,7 +262,7 @@ impl ChangePlan for InsertPlan {
         let inserted = session.write_tables(
             Writes::Rows,
             &tables,
-            self.target.family(session).cloned().as_deref(),
+            self.target.family(session).cloned().as_deref().as_slice(),
             &|| self.is_current(),
             |session, readers, writer| self.insert(session, readers, writer, slots),
         )?;

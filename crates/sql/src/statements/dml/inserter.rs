@@ -442,7 +442,7 @@ impl Inserter {
         session.write_tables(
             Writes::Rows,
             &tables,
-            family.as_deref(),
+            family.as_deref().as_slice(),
             &|| target.is_current(),
             |session, readers, mut writer| self.write(session, readers.current, &mut writer),
         )

@@ -6,6 +6,7 @@ mod fast;
 mod foreign_keys;
 mod insert;
 mod inserter;
+mod joined;
 mod load;
 mod on_duplicate;
 #[cfg(test)]
@@ -122,7 +123,13 @@ pub(crate) fn plan_change(
     use sqlparser::ast::Statement;
     match statement {
         Statement::Insert(insert) => insert::plan_insert(session, planner, insert),
+        Statement::Update(update) if joined::is_joined_update(update) => {
+            joined::plan_update(session, planner, update)
+        }
         Statement::Update(update) => update::plan_update(session, planner, update),
+        Statement::Delete(delete) if !delete.tables.is_empty() => {
+            joined::plan_delete(session, planner, delete)
+        }
         Statement::Delete(delete) => update::plan_delete(session, planner, delete),
         other => {
             let word = other.to_string();

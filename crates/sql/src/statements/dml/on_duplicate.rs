@@ -119,9 +119,9 @@ struct Names<'a> {
 impl Names<'_> {
     /// Rewrites a column's name so that it keeps its meaning beside the new row and the source's row.
     fn name(&mut self, path: &[ast::Ident]) -> Result<ast::Expr, SqlError> {
-        let row = match self.scope.part_of(path, "UPDATE")? {
+        let row = match self.scope.place_of(path, "UPDATE")? {
             None => return Err(SqlError::unknown_column(&written(path), "UPDATE")),
-            Some(part) if part > 0 => {
+            Some((part, _)) if part > 0 => {
                 let column = match path {
                     [column] => ast::Expr::Identifier(column.clone()),
                     path => ast::Expr::CompoundIdentifier(path.to_vec()),

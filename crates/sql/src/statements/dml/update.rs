@@ -13,7 +13,6 @@ use crate::memory::Charge;
 use crate::plan::access::Path;
 use crate::plan::change::{Meant, TableRead};
 use crate::plan::checks::Checks;
-use crate::plan::object_name;
 use crate::plan::plan::Limit;
 use crate::plan::query::Planner;
 use crate::session::Target;
@@ -22,6 +21,7 @@ use crate::session::plans::ChangePlan;
 use crate::session::transaction::Writes;
 use crate::spill::Spool;
 use crate::status::Counter;
+use crate::text::parse::ignores;
 use crate::{Completion, ErrorKind, ResultSink, Session, SqlError, Warnings};
 use base::IndexId;
 use bumpalo::Bump;
@@ -38,22 +38,23 @@ struct RowsPlan {
     read: TableRead,
     target: Arc<Target>,
     assignments: Option<Assignments>,
-    /// UPDATE IGNORE.
+    /// UPDATE IGNORE, DELETE IGNORE.
     ignore: bool,
 }
 
 /// The result of a statement.
 #[derive(Clone, Copy, Default)]
-struct Changed {
-    matched: u64,
-    changed: u64,
+pub(super) struct Changed {
+    pub matched: u64,
+    pub changed: u64,
 }
 
-fn only_table<'a>(table: &'a ast::TableWithJoins, statement: &str) -> Result<&'a ast::TableFactor, SqlError> {
-    if table.joins.is_empty() {
-        return Ok(&table.relation);
-    }
-    Err(SqlError::not_supported(&format!("{statement} of several tables")))
+/// 1175.
+pub(super) fn without_key() -> SqlError {
+    SqlError::new(
+        ErrorKind::SafeUpdateWithoutKey,
+        "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column",
+    )
 }
 
 /// Plans an UPDATE.
@@ -62,17 +63,10 @@ pub(super) fn plan_update(
     planner: Planner<'_>,
     update: &ast::Update,
 ) -> Result<Box<dyn ChangePlan>, SqlError> {
-    let ignore = match update.or {
-        None => false,
-        Some(ast::SqliteOnConflict::Ignore) => true,
-        Some(_) => return Err(SqlError::not_supported("this form of UPDATE")),
-    };
-    if update.from.is_some() || update.returning.is_some() {
-        return Err(SqlError::not_supported("this form of UPDATE"));
-    }
+    let ignore = update.or.is_some();
     let meant = Meant {
         right: Rights::UPDATE,
-        table: only_table(&update.table, "UPDATE")?,
+        table: &update.table.relation,
         selection: update.selection.as_ref(),
         order: &update.order_by,
         limit: update.limit.as_ref(),
@@ -91,46 +85,6 @@ pub(super) fn plan_update(
     Ok(Box::new(RowsPlan { read, target, assignments: Some(assignments), ignore }))
 }
 
-/// The table of a DELETE. It may be written as one of several tables would be: `DELETE t FROM t` and `DELETE
-/// FROM t USING t`.
-///
-/// # Errors
-/// 1109, and 1235 for several tables.
-fn deleted_table(delete: &ast::Delete) -> Result<&ast::TableWithJoins, SqlError> {
-    let several = || SqlError::not_supported("DELETE of several tables");
-    let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
-    let (tables, named) = match (delete.tables.as_slice(), &delete.using) {
-        ([], None) => (from, None),
-        ([name], None) => (from, Some(object_name(name))),
-        ([], Some(using)) => match from.as_slice() {
-            [ast::TableWithJoins { relation: ast::TableFactor::Table { name, .. }, .. }] => {
-                (using, Some(object_name(name)))
-            }
-            _ => return Err(several()),
-        },
-        _ => return Err(several()),
-    };
-    let [table] = tables.as_slice() else { return Err(several()) };
-    if let Some(named) = named {
-        let ast::TableFactor::Table { name, alias, .. } = &table.relation else { return Err(several()) };
-        let meant = match alias {
-            Some(alias) => vec![alias.name.value.clone()],
-            None => object_name(name),
-        };
-        // A database in front of a name counts only if both have it.
-        let is_same = meant.iter().rev().zip(named.iter().rev()).all(|(meant, named)| meant == named);
-        if !is_same {
-            let name = named.join(".");
-            let text = format!("Unknown table '{name}' in MULTI DELETE");
-            return Err(SqlError::new(ErrorKind::UnknownTableInMulti, text));
-        }
-        if !delete.order_by.is_empty() || delete.limit.is_some() {
-            return Err(SqlError::syntax(if delete.order_by.is_empty() { "LIMIT" } else { "ORDER BY" }, 1));
-        }
-    }
-    Ok(table)
-}
-
 /// Plans a DELETE.
 pub(super) fn plan_delete(
     session: &Session,
@@ -140,17 +94,20 @@ pub(super) fn plan_delete(
     if delete.returning.is_some() {
         return Err(SqlError::not_supported("RETURNING"));
     }
-    let table = deleted_table(delete)?;
+    let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
+    let [table] = from.as_slice() else {
+        return Err(SqlError::internal("a DELETE of one table that has several"));
+    };
     let meant = Meant {
         right: Rights::DELETE,
-        table: only_table(table, "DELETE")?,
+        table: &table.relation,
         selection: delete.selection.as_ref(),
         order: &delete.order_by,
         limit: delete.limit.as_ref(),
     };
     let (read, ()) = planner.table_read(&meant, |_, _, _| Ok(()))?;
     let target = Arc::new(Target::new(&session.instance, read.table.clone())?);
-    Ok(Box::new(RowsPlan { read, target, assignments: None, ignore: false }))
+    Ok(Box::new(RowsPlan { read, target, assignments: None, ignore: ignores(delete) }))
 }
 
 impl ChangePlan for RowsPlan {
@@ -173,10 +130,7 @@ impl ChangePlan for RowsPlan {
         let common = &session.variables.common;
         let whole = matches!(self.read.access.path, Path::Whole { .. });
         if common.sql_safe_updates && whole && self.read.limit == Limit::default() {
-            return Err(SqlError::new(
-                ErrorKind::SafeUpdateWithoutKey,
-                "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column",
-            ));
+            return Err(without_key());
         }
         // The table that is changed was named first.
         let modes = std::iter::once(Mode::Write).chain(std::iter::repeat(Mode::Read));
@@ -185,7 +139,7 @@ impl ChangePlan for RowsPlan {
         let done = session.write_tables(
             Writes::Rows,
             &tables,
-            self.target.family(session).cloned().as_deref(),
+            self.target.family(session).cloned().as_deref().as_slice(),
             &|| self.is_current(),
             |session, readers, writer| {
                 let writer = RefCell::new(writer);
@@ -243,33 +197,38 @@ impl ChangePlan for RowsPlan {
                 result
             },
         )?;
-        self.end(session, done, sink)
+        done.end(is_update, session, sink)
     }
 }
 
-impl RowsPlan {
-    fn end(&self, session: &mut Session, done: Changed, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
-        if done.changed > 0 {
-            let is_update = self.assignments.is_some();
+impl Changed {
+    /// Tells the client of the end of an UPDATE, or of a DELETE.
+    pub(super) fn end(
+        self,
+        is_update: bool,
+        session: &mut Session,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        if self.changed > 0 {
             let counter = if is_update { Counter::HandlerUpdate } else { Counter::HandlerDelete };
-            session.counters.add(counter, done.changed);
+            session.counters.add(counter, self.changed);
         }
         let warnings = session.state.warnings.count_u16();
-        let (affected_rows, info) = if self.assignments.is_some() {
-            let affected = if session.client.counts_found_rows { done.matched } else { done.changed };
+        let (affected_rows, info) = if is_update {
+            let affected = if session.client.counts_found_rows { self.matched } else { self.changed };
             let info =
-                format!("Rows matched: {}  Changed: {}  Warnings: {warnings}", done.matched, done.changed);
+                format!("Rows matched: {}  Changed: {}  Warnings: {warnings}", self.matched, self.changed);
             (affected, info)
         } else {
-            (done.changed, String::new())
+            (self.changed, String::new())
         };
         if let Some(bulk) = &mut session.bulk {
-            bulk.add_changed(affected_rows, done.matched, done.changed);
+            bulk.add_changed(affected_rows, self.matched, self.changed);
             return Ok(());
         }
         session.state.row_count = affected_rows as i64;
         // As in MariaDB, UPDATE tells what LAST_INSERT_ID(n) was given: counters are made so.
-        let given = session.state.given_insert_id.filter(|_| self.assignments.is_some());
+        let given = session.state.given_insert_id.filter(|_| is_update);
         sink.end(&Completion { affected_rows, last_insert_id: given.unwrap_or(0), warnings, info })
     }
 }
@@ -484,11 +443,15 @@ impl<'a> Rows<'a> {
             }
         };
         if let Some(keeper) = self.keeper.filter(|_| changed) {
-            changed = or_take_back(writer, before, self.plan.ignore, |writer| match is_delete {
+            let refused = or_take_back(writer, before, self.plan.ignore, |writer| match is_delete {
                 true => keeper.deleted(writer, &old),
                 false => keeper.updated(writer, &old, image),
-            })?
-            .is_none();
+            })?;
+            changed = refused.is_none();
+            // As in MariaDB, UPDATE IGNORE does not tell.
+            if let Some(refused) = refused.filter(|_| is_delete) {
+                self.warnings.warn(refused.kind, refused.message);
+            }
         }
         self.done.changed += u64::from(changed);
         Ok(())
@@ -551,11 +514,16 @@ impl<'a> Rows<'a> {
                 old = meant.map_or(&[], |image| image.image());
                 meant.is_some()
             })?;
+            let mut refused = None;
             if let Some(keeper) = keeper.filter(|_| deleted) {
-                keeper.deleted(writer, old)?;
+                let check = |writer: &mut Writer<'_>| keeper.deleted(writer, old);
+                refused = or_take_back(writer, before, plan.ignore, check)?;
             }
             done.matched += u64::from(deleted);
-            done.changed += u64::from(deleted);
+            done.changed += u64::from(deleted && refused.is_none());
+            if let Some(refused) = refused {
+                warnings.warn(refused.kind, refused.message);
+            }
             return failure.map_or(Ok(()), Err);
         };
         let mut matched = false;

@@ -1,6 +1,7 @@
 //! The parser's dialect: that of the `sqlparser` crate for MySQL, with MariaDB's operators. Which of two
 //! operators binds tighter, and how operators of one kind group, is decided here and nowhere else.
 
+use super::changes;
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Statement, UnaryOperator};
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -311,7 +312,11 @@ impl Dialect for Mysql {
     }
 
     fn parse_statement(&self, parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
-        self.0.parse_statement(parser)
+        match keyword(parser, 0) {
+            Keyword::UPDATE => Some(changes::update(parser)),
+            Keyword::DELETE => Some(changes::delete(parser)),
+            _ => self.0.parse_statement(parser),
+        }
     }
 
     fn is_identifier_start(&self, ch: char) -> bool {

@@ -5,6 +5,7 @@
 //! if `sqlparser` knows the statement, otherwise by hand with a [`Words`] cursor (most SHOW forms, SET of
 //! structured variables, CACHE INDEX).
 
+mod changes;
 mod comments;
 mod depth;
 mod dialect;
@@ -13,6 +14,7 @@ mod secrets;
 pub mod tokens;
 mod words;
 
+pub(crate) use changes::ignores;
 pub(crate) use errors::error_at;
 pub use errors::offset_in;
 pub use secrets::{bytes_without_secrets, without_secrets};

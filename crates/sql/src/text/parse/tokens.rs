@@ -268,7 +268,6 @@ pub(crate) fn translate(tokens: &mut Vec<TokenWithSpan>, mode: LexicalMode) {
     table_lists(tokens);
     joins_without_condition(tokens);
     locking_clauses(tokens);
-    modifiers(tokens);
     interval_functions(tokens);
     // The last token that is not a blank, and whether an operand ends there.
     let mut operand_before = false;
@@ -414,8 +413,8 @@ struct Open {
     has_join: bool,
 }
 
-/// `FROM (a, b) JOIN c`: the commas of a list of tables in parentheses become CROSS JOIN. A comma binds less
-/// tightly than a join, so joins behind one get parentheses.
+/// `FROM (a, b) JOIN c`, `UPDATE (a, b)`: the commas of a list of tables in parentheses become CROSS JOIN. A
+/// comma binds less tightly than a join, so joins behind one get parentheses.
 fn table_lists(tokens: &mut Vec<TokenWithSpan>) {
     let mut open: Vec<Open> = Vec::new();
     // What is put before which token.
@@ -453,7 +452,7 @@ fn table_lists(tokens: &mut Vec<TokenWithSpan>) {
                         !matches!(word.keyword, Keyword::SELECT | Keyword::WITH | Keyword::VALUES);
                     list.has_join |= matches!(word.keyword, Keyword::JOIN | Keyword::STRAIGHT_JOIN);
                 }
-                is_list_next = matches!(word.keyword, Keyword::FROM | Keyword::JOIN);
+                is_list_next = matches!(word.keyword, Keyword::FROM | Keyword::JOIN | Keyword::UPDATE);
                 continue;
             }
             _ => {}
@@ -584,34 +583,6 @@ fn locking_clauses(tokens: &mut [TokenWithSpan]) {
             let name = Token::make_word(seconds, Some('`'));
             tokens[places[2]].token = Token::make_keyword("OF");
             tokens[places[3]].token = name;
-        }
-    }
-}
-
-/// UPDATE IGNORE becomes UPDATE OR IGNORE. The other modifiers of UPDATE and DELETE have no effect here:
-/// there are no priorities, and a DELETE has no errors that IGNORE would suppress.
-fn modifiers(tokens: &mut [TokenWithSpan]) {
-    let mut words = (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_)));
-    let Some(first) = words.next() else { return };
-    let words: Vec<usize> = words.take(3).collect();
-    let is = |token: &Token, name: &str| match token {
-        Token::Word(word) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name),
-        _ => false,
-    };
-    let updates = is(&tokens[first].token, "UPDATE");
-    if !updates && !is(&tokens[first].token, "DELETE") {
-        return;
-    }
-    for at in words {
-        let token = &tokens[at].token;
-        if is(token, "LOW_PRIORITY") || !updates && (is(token, "QUICK") || is(token, "IGNORE")) {
-            tokens[at].token = Token::Whitespace(Whitespace::Space);
-        } else {
-            // The space between the two words is used for it.
-            if updates && is(token, "IGNORE") && at > first + 1 {
-                tokens[first + 1].token = Token::make_keyword("OR");
-            }
-            return;
         }
     }
 }

@@ -108,7 +108,7 @@ fn load_into(
     session.write_tables(
         Writes::Rows,
         &tables,
-        family,
+        family.as_slice(),
         &|| target.is_current(),
         |session, readers, mut writer| {
             let rows = Rows::new(session, statement, target.clone())?;
