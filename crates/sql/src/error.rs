@@ -71,6 +71,25 @@ impl SqlError {
         SqlError::new(ErrorKind::NotUpdatable, text)
     }
 
+    /// 1093: a subquery reads the table whose rows `statement` changes.
+    pub(crate) fn target_is_source(table: &str, statement: &str) -> SqlError {
+        let text = format!(
+            "Table '{table}' is specified twice, both as a target for '{statement}' and as a separate source for data"
+        );
+        SqlError::new(ErrorKind::TargetIsSource, text)
+    }
+
+    /// 1222: SELECTs of a union, or a query and the variables that its row is for.
+    pub(crate) fn column_counts_differ() -> SqlError {
+        let text = "The used SELECT statements have a different number of columns";
+        SqlError::new(ErrorKind::WrongColumnCountInUnion, text)
+    }
+
+    /// 1327: INTO names something else than a user variable.
+    pub(crate) fn undeclared_variable(name: &str) -> SqlError {
+        SqlError::new(ErrorKind::UndeclaredVariable, format!("Undeclared variable: {name}"))
+    }
+
     /// 1100.
     pub(crate) fn not_locked(alias: &str) -> SqlError {
         SqlError::new(ErrorKind::TableNotLocked, format!("Table '{alias}' was not locked with LOCK TABLES"))

@@ -171,7 +171,13 @@ impl Session {
         names: Vec<crate::plan::names::Name>,
     ) -> Result<Plan, SqlError> {
         match statement {
-            ast::Statement::Query(query) => Ok(Plan::Query(self.plan_query(query, slots, names)?)),
+            ast::Statement::Query(query) => match parse::take_destination(query) {
+                None => Ok(Plan::Query(self.plan_query(query, slots, names)?)),
+                Some((query, destination)) => {
+                    let plan = self.plan_query(&query, slots, names)?;
+                    dml::plan_into(plan, destination).map(Plan::Change)
+                }
+            },
             change => {
                 let mut planner = self.planner(slots);
                 planner.names = names;
@@ -190,15 +196,15 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
         self.access.check(plan.needs())?;
+        let literal_text = &|slot, alone| literals.text_of(slot, alone);
         match plan {
             Plan::Query(plan) => {
                 self.counters.add(Counter::ComSelect, 1);
-                let literal_text = &|slot, alone| literals.text_of(slot, alone);
                 self.answer_query(&Query { plan, slots, literal_text }, scratch, sink)?;
                 self.state.transaction.did.send_rows |= self.state.transaction.open;
                 Ok(())
             }
-            Plan::Change(plan) => plan.run(self, slots, sink),
+            Plan::Change(plan) => plan.run(self, slots, literal_text, sink),
         }
     }
 

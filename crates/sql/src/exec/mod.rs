@@ -26,6 +26,7 @@ pub(crate) use access::Scratch;
 pub(crate) use change::candidates;
 pub(crate) use joined::{FirstRows, Joining, join_to_change};
 pub(crate) use lock::{RowLocks, WriterLocks};
+pub(crate) use output::{result_row, send_rows};
 pub(crate) use query::{
     DerivedRows, Done, Runtime, SessionServices, named_columns, number_behind, run_to_client, run_to_spool,
     with_subqueries,

@@ -2,10 +2,10 @@
 
 use super::seen::{Novelty, Seen};
 use super::{Flow, RowConsumer, RowSink, recycle};
-use crate::expr::{Context, Row, shown};
+use crate::expr::{Context, Row, is_seen_apart, shown};
 use crate::memory::Charge;
-use crate::plan::plan::{Output, SelectPlan};
-use crate::spill::{RunReader, RunWriter, Stored, Workspace, append_row, read_row};
+use crate::plan::plan::{Output, QueryPlan, SelectPlan};
+use crate::spill::{RunReader, RunWriter, Spooled, Stored, Workspace, append_row, read_row};
 use crate::{ColumnMeta, ResultSink, SqlError};
 use bumpalo::Bump;
 use types::{ColumnType, Value, ValueRef};
@@ -47,6 +47,41 @@ pub(super) fn evaluate<'a>(
         }
     }
     Ok(())
+}
+
+/// Appends a row of a result to `out`, for [`read_row`]: what the columns of `plan` make of a joined row.
+///
+/// # Errors
+/// Of the expressions.
+pub(crate) fn result_row(
+    plan: &SelectPlan,
+    row: &Row<'_>,
+    context: &Context<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), SqlError> {
+    let mut values = Vec::new();
+    evaluate(&plan.output, row, context, false, &mut values)?;
+    append_row(&values, out);
+    Ok(())
+}
+
+/// Sends rows that [`result_row`] has made, as the client sees their values. Returns how many there were.
+///
+/// # Errors
+/// Those of reading rows, and of the client's connection.
+pub(crate) fn send_rows(
+    query: &QueryPlan,
+    rows: Spooled,
+    sink: &mut dyn ResultSink,
+) -> Result<u64, SqlError> {
+    let mut client = ToClient(sink);
+    let mut seen = AsSeen::new(&query.columns, is_seen_apart, &mut client);
+    let mut sent = 0;
+    rows.for_each(|_, row| {
+        sent += 1;
+        hand_on(row, &mut seen).map(|_| true)
+    })?;
+    Ok(sent)
 }
 
 /// Leaves out rows that have been seen before.

@@ -19,6 +19,7 @@ pub(crate) mod names;
 #[allow(clippy::module_inception)]
 pub(crate) mod plan;
 pub(crate) mod query;
+pub(crate) mod returning;
 pub(crate) mod sarg;
 pub(crate) mod scope;
 pub(crate) mod select;

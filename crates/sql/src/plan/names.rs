@@ -96,6 +96,8 @@ const MODIFIERS: [&str; 11] = [
     "SQL_NO_CACHE",
     "SQL_CALC_FOUND_ROWS",
 ];
+/// The statements that may have RETURNING.
+const CHANGES: [&str; 3] = ["INSERT", "REPLACE", "DELETE"];
 /// Words that end the select list.
 const ENDS: [&str; 14] = [
     "FROM",
@@ -114,7 +116,7 @@ const ENDS: [&str; 14] = [
     "OFFSET",
 ];
 
-/// The texts of the items of the first select list in a shape. Empty if no select list is found.
+/// The texts of the items of the first select list in a shape, or of its RETURNING. Empty if there is none.
 pub(crate) fn select_list(shape: &[u8], mode: LexicalMode) -> Vec<Name> {
     let mut items = Items { shape, mode, at: 0, slot: 0, list: vec![], from: 0, from_slot: 0 };
     items.run();
@@ -135,17 +137,11 @@ struct Items<'a> {
 impl Items<'_> {
     fn run(&mut self) {
         self.skip(|byte| byte.is_ascii_whitespace() || byte == b'(');
-        if !self.word().eq_ignore_ascii_case("SELECT") {
+        let first = self.word();
+        if first.eq_ignore_ascii_case("SELECT") {
+            self.skip_modifiers();
+        } else if !CHANGES.iter().any(|change| change.eq_ignore_ascii_case(first)) || !self.find_returning() {
             return;
-        }
-        loop {
-            self.skip(|byte| byte.is_ascii_whitespace());
-            let before = self.at;
-            let word = self.word();
-            if !MODIFIERS.iter().any(|modifier| modifier.eq_ignore_ascii_case(word)) {
-                self.at = before;
-                break;
-            }
         }
         self.start_item();
         let mut depth = 0;
@@ -187,6 +183,41 @@ impl Items<'_> {
             }
         }
         self.end_item(self.at);
+    }
+
+    fn skip_modifiers(&mut self) {
+        loop {
+            self.skip(|byte| byte.is_ascii_whitespace());
+            let before = self.at;
+            let word = self.word();
+            if !MODIFIERS.iter().any(|modifier| modifier.eq_ignore_ascii_case(word)) {
+                self.at = before;
+                break;
+            }
+        }
+    }
+
+    /// Goes behind the RETURNING of a statement. False if it has none.
+    fn find_returning(&mut self) -> bool {
+        while let Some(&byte) = self.shape.get(self.at) {
+            match byte {
+                SLOT | LIST => {
+                    self.slot += 1;
+                    self.at += 2;
+                }
+                b'\'' | b'"' | b'`' => {
+                    self.at = quote_end(self.shape, self.at, self.mode).unwrap_or(self.shape.len());
+                }
+                _ if is_word(byte) => {
+                    let after_point = self.shape[self.at - 1] == b'.';
+                    if self.word().eq_ignore_ascii_case("RETURNING") && !after_point {
+                        return true;
+                    }
+                }
+                _ => self.at += 1,
+            }
+        }
+        false
     }
 
     fn skip(&mut self, matches: impl Fn(u8) -> bool) {

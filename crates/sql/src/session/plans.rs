@@ -5,7 +5,8 @@
 
 use crate::accounts::access::Needs;
 use crate::expr::Slots;
-use crate::plan::plan::StatementPlan;
+use crate::plan::names::LiteralText;
+use crate::plan::plan::{QueryPlan, StatementPlan};
 use crate::{ResultSink, Session, SqlError};
 use base::sync::{Arc, RwLock};
 use std::collections::HashMap;
@@ -41,12 +42,23 @@ pub(crate) trait ChangePlan: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// Runs the statement with these values in its slots, up to the end that the client sees.
+    /// The columns that it sends. `None` if it has no result.
+    fn returning(&self) -> Option<&QueryPlan> {
+        None
+    }
+
+    /// Runs the statement with these values in its slots, up to the end that the client sees. `literal_text`
+    /// is for the names of the columns that it sends.
     ///
     /// # Errors
     /// The statement's own; then nothing of it is done.
-    fn run(&self, session: &mut Session, slots: Slots<'_>, sink: &mut dyn ResultSink)
-    -> Result<(), SqlError>;
+    fn run(
+        &self,
+        session: &mut Session,
+        slots: Slots<'_>,
+        literal_text: &LiteralText<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError>;
 }
 
 impl Plan {
@@ -68,7 +80,7 @@ impl Plan {
     fn is_cacheable(&self) -> bool {
         match self {
             Plan::Query(plan) => plan.cacheable,
-            Plan::Change(_) => true,
+            Plan::Change(plan) => plan.reads_by().is_none_or(|plan| plan.cacheable),
         }
     }
 }

@@ -3,7 +3,8 @@
 use super::assign::{Assigned, Assigning, Assignments, Outcome, Strictness, is_default, on_update};
 use super::foreign_keys::{Keeper, or_take_back};
 use super::inserter::{Given, Inserter, OnDuplicate, copy_to};
-use super::on_duplicate::{OnDuplicateUpdate, has_rows_of_tables};
+use super::on_duplicate::{NewRow, OnDuplicateUpdate, has_rows_of_tables};
+use super::returning::{self, Returned};
 use super::{UniqueKey, write_error};
 use crate::accounts::Rights;
 use crate::accounts::access::{Needs, TableNeed};
@@ -12,9 +13,11 @@ use crate::expr::{self, Compiled, Context, ListSet, Part, Row, Slots, cells};
 use crate::locks::Mode;
 use crate::memory::Charge;
 use crate::plan::bind::Binder;
+use crate::plan::names::LiteralText;
 use crate::plan::object_name;
 use crate::plan::plan::{Dependency, QueryPlan, StatementPlan, SubqueryPlan};
 use crate::plan::query::Planner;
+use crate::plan::returning::Returning;
 use crate::plan::scope::Scope;
 use crate::session::Target;
 use crate::session::bulk::Bulk;
@@ -61,6 +64,7 @@ struct InsertPlan {
     dependencies: Vec<Dependency>,
     /// They run first, those of the query too. Their results are in slots.
     subqueries: Vec<SubqueryPlan>,
+    returning: Option<Returning>,
 }
 
 fn forbid(what: bool, name: &str) -> Result<(), SqlError> {
@@ -73,7 +77,6 @@ pub(super) fn plan_insert(
     planner: Planner<'_>,
     insert: &ast::Insert,
 ) -> Result<Box<dyn ChangePlan>, SqlError> {
-    forbid(insert.returning.is_some(), "RETURNING")?;
     forbid(insert.partitioned.is_some() || insert.overwrite || insert.or.is_some(), "this form of INSERT")?;
     let ast::TableObject::TableName(name) = &insert.table else {
         return Err(SqlError::not_supported("INSERT into anything but a table"));
@@ -93,6 +96,7 @@ pub(super) fn plan_insert(
         None => None,
         Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => {
             let source = source_scope(&planner, insert)?;
+            let source = (NewRow::new(insert, &target)?, source);
             Some(OnDuplicateUpdate::new(assignments, &database, &table_name, &target, source)?)
         }
         Some(_) => return Err(SqlError::not_supported("ON CONFLICT")),
@@ -107,6 +111,7 @@ pub(super) fn plan_insert(
         None => None,
     };
     let not_inserted = on_duplicate_update.map_or(0, |update| update.not_inserted());
+    let returning = returning(&planner, insert, name, &target)?;
     // Wrong columns are an error of the statement, even if there is no row.
     let on_duplicate = OnDuplicate::of(insert.replace_into, insert.ignore);
     Inserter::new(session, target.clone(), columns.as_deref(), on_duplicate)?;
@@ -135,7 +140,22 @@ pub(super) fn plan_insert(
         not_inserted,
         dependencies,
         subqueries,
+        returning,
     }))
+}
+
+/// RETURNING. Its subqueries must not read the table.
+fn returning(
+    planner: &Planner<'_>,
+    insert: &ast::Insert,
+    name: &ast::ObjectName,
+    target: &Target,
+) -> Result<Option<Returning>, SqlError> {
+    let Some(items) = &insert.returning else { return Ok(None) };
+    let before = planner.count_subqueries();
+    let returning = planner.returning(items, name, None)?;
+    planner.check_not_source(before, &target.table, &target.def.name, "INSERT")?;
+    Ok(Some(returning))
 }
 
 /// What the statement needs of its table. A session that may do nothing with the table is not told whether
@@ -242,12 +262,18 @@ impl ChangePlan for InsertPlan {
         self.target.is_current() && self.dependencies.iter().all(Dependency::is_current)
     }
 
+    fn returning(&self) -> Option<&QueryPlan> {
+        self.returning.as_ref().map(|returning| &returning.query)
+    }
+
     fn run(
         &self,
         session: &mut Session,
         slots: Slots<'_>,
+        literal_text: &LiteralText<'_>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
+        forbid(self.returning.is_some() && session.bulk.is_some(), "RETURNING with rows of parameters")?;
         let counter = match (&self.source, self.on_duplicate) {
             (Source::Rows(_), OnDuplicate::Replace) => Counter::ComReplace,
             (Source::Rows(_), _) => Counter::ComInsert,
@@ -259,13 +285,16 @@ impl ChangePlan for InsertPlan {
         }
         let mut tables = vec![self.target.used()];
         tables.extend(self.dependencies.iter().map(|read| read.in_mode(Mode::Read)));
-        let inserted = session.write_tables(
+        let (inserted, returned) = session.write_tables(
             Writes::Rows,
             &tables,
             self.target.family(session).cloned().as_deref().as_slice(),
             &|| self.is_current(),
             |session, readers, writer| self.insert(session, readers, writer, slots),
         )?;
+        if let (Some(returning), Some(rows)) = (&self.returning, returned) {
+            return returning::send(session, returning, rows, literal_text, sink);
+        }
         // INSERT ... SELECT always sends the line about records.
         let tells = inserted.records > 1 || matches!(self.source, Source::Query(_));
         session.end_insert_with_info(&inserted, tells, sink)
@@ -357,7 +386,7 @@ impl InsertPlan {
         readers: Readers<'_>,
         writer: Writer<'_>,
         slots: Slots<'_>,
-    ) -> Result<Inserted, SqlError> {
+    ) -> Result<(Inserted, Option<Spooled>), SqlError> {
         let arena = Bump::new();
         let writer = RefCell::new(writer);
         let (rows, results) = self.rows(session, readers, &writer, slots, &arena)?;
@@ -366,6 +395,9 @@ impl InsertPlan {
             Inserter::new(session, self.target.clone(), self.columns.as_deref(), self.on_duplicate)?;
         if rows.len() > 1 || matches!(self.source, Source::Query(_)) {
             inserter.many_rows();
+        }
+        if self.returning.is_some() {
+            inserter.keep_written();
         }
         if rows.len() == 0 {
             // A column without a default is an error of the statement, even if there is no row.
@@ -388,6 +420,8 @@ impl InsertPlan {
             sources: KeyList::default(),
             inserted: Inserted::default(),
             derived: DerivedRows::default(),
+            returned: self.returning.as_ref().map(Returned::new),
+            last_insert_id: session.variables.last_insert_id,
         };
         match rows {
             NewRows::Values(rows) => {
@@ -398,11 +432,11 @@ impl InsertPlan {
             NewRows::Stored { rows, .. } => writing.add_stored(session, &rows)?,
         }
         writing.write(session)?;
-        Ok(writing.inserted)
+        Ok((writing.inserted, writing.returned.map(Returned::finish).transpose()?))
     }
 
     /// The values of all rows, in `arena`, and the slots with the results of subqueries, if ON DUPLICATE KEY
-    /// UPDATE needs them.
+    /// UPDATE or RETURNING needs them.
     fn rows<'a>(
         &self,
         session: &mut Session,
@@ -454,7 +488,8 @@ impl InsertPlan {
                     NewRows::Stored { count: rows.len(), rows: rows.finish()? }
                 }
             };
-            let needed = self.update.is_some() && !self.subqueries.is_empty();
+            let is_needed = self.update.is_some() || self.returning.is_some();
+            let needed = is_needed && !self.subqueries.is_empty();
             Ok((rows, needed.then(|| Filled::new(&slots))))
         })
     }
@@ -471,8 +506,11 @@ struct Writing<'s, 'w> {
     /// What the query gave for these rows, if ON DUPLICATE KEY UPDATE names any of it.
     sources: KeyList,
     inserted: Inserted,
-    /// The derived tables of ON DUPLICATE KEY UPDATE.
+    /// The derived tables of ON DUPLICATE KEY UPDATE, and of RETURNING.
     derived: DerivedRows,
+    returned: Option<Returned<'s>>,
+    /// What LAST_INSERT_ID() was before the statement, as RETURNING tells it.
+    last_insert_id: u64,
 }
 
 impl Writing<'_, '_> {
@@ -522,13 +560,44 @@ impl Writing<'_, '_> {
             return self.insert_or_update(session, update);
         }
         let Writing { readers, writer, inserter, inserted, .. } = self;
-        inserter.write_and_warn(session, readers.current, writer, inserted)
+        inserter.write_and_warn(session, readers.current, writer, inserted)?;
+        match &self.returned {
+            Some(_) => self.return_written(session),
+            None => Ok(()),
+        }
+    }
+
+    /// RETURNING of the rows that have been written last.
+    fn return_written(&mut self, session: &mut Session) -> Result<(), SqlError> {
+        let Writing { plan, slots, readers, inserter, derived, returned, last_insert_id, .. } = self;
+        let (Some(returned), Some(images)) = (returned, inserter.last_written()) else { return Ok(()) };
+        let generated = std::mem::replace(&mut session.variables.last_insert_id, *last_insert_id);
+        let environment = SessionEnvironment::new(session);
+        let mut runtime = runtime(session, &environment, *readers, None);
+        runtime.derived = std::mem::take(derived);
+        let codec = plan.target.table.row_codec();
+        let mut arena = Bump::new();
+        let result = (0..images.len()).try_for_each(|position| {
+            arena.reset();
+            let context = Context {
+                slots: *slots,
+                arena: &arena,
+                environment: &environment,
+                subqueries: Some(&runtime),
+            };
+            returned.add(codec.view(images.get(position)), &context, runtime.workspace())
+        });
+        *derived = runtime.derived;
+        environment.into_leftovers().settle(session);
+        session.variables.last_insert_id = generated;
+        result
     }
 
     /// ON DUPLICATE KEY UPDATE: inserts row by row. If a key of the row exists already, it changes the row
     /// that has that key.
     fn insert_or_update(&mut self, session: &mut Session, update: &Assignments) -> Result<(), SqlError> {
-        let Writing { plan, slots, readers, writer, inserter, sources, inserted, derived } = self;
+        let Writing { plan, slots, readers, writer, inserter, sources, inserted, derived, returned, .. } =
+            self;
         let first = inserter.begin_batch(session, inserted)?;
         let clock = session.clock();
         let defaults = plan.target.defaults(&clock);
@@ -577,8 +646,13 @@ impl Writing<'_, '_> {
                     read_row(sources.get(position), &mut source)?;
                 }
                 let number = first + position as u64;
-                let new = NewRow { image: images.get(position), source: &source, number };
-                new.insert_or_update(&assigning, &context, &mut engine, &mut warnings, inserted)?;
+                let new = RowToWrite { image: images.get(position), source: &source, number };
+                let image =
+                    new.insert_or_update(&assigning, &context, &mut engine, &mut warnings, inserted)?;
+                if let (Some(returned), Some(image)) = (&mut *returned, image) {
+                    let row = plan.target.table.row_codec().view(image);
+                    returned.add(row, &context, runtime.workspace())?;
+                }
             }
             Ok(())
         })();
@@ -603,7 +677,7 @@ struct RowWriter<'s, 'w> {
 }
 
 /// A row of INSERT ... ON DUPLICATE KEY UPDATE.
-struct NewRow<'a> {
+struct RowToWrite<'a> {
     image: &'a [u8],
     /// The values that the statement gave for the row, if the assignments name any of them. Otherwise empty.
     source: &'a [ValueRef<'a>],
@@ -611,8 +685,9 @@ struct NewRow<'a> {
     number: u64,
 }
 
-impl<'a> NewRow<'a> {
-    /// Inserts the row, or changes the row that has one of its keys.
+impl<'a> RowToWrite<'a> {
+    /// Inserts the row, or changes the row that has one of its keys. Gives the image that the row has now,
+    /// unless IGNORE passed over it.
     fn insert_or_update(
         &self,
         assigning: &Assigning<'a>,
@@ -620,7 +695,7 @@ impl<'a> NewRow<'a> {
         engine: &mut RowWriter<'_, '_>,
         warnings: &mut Warnings,
         inserted: &mut Inserted,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Option<&'a [u8]>, SqlError> {
         let RowWriter { readers, writer, keeper } = engine;
         let ignore = assigning.strictness.ignore;
         let table = &*assigning.target.table;
@@ -632,11 +707,12 @@ impl<'a> NewRow<'a> {
                         Some(keeper) => keeper.inserted(writer, self.image),
                         None => Ok(()),
                     };
-                    match or_take_back(writer, before, ignore, check)? {
-                        Some(error) => warnings.warn(error.kind, error.message),
-                        None => inserted.affected += 1,
+                    if let Some(error) = or_take_back(writer, before, ignore, check)? {
+                        warnings.warn(error.kind, error.message);
+                        return Ok(None);
                     }
-                    return Ok(());
+                    inserted.affected += 1;
+                    return Ok(Some(self.image));
                 }
                 Err(Error::DuplicateKey { index }) => index,
                 Err(error) => return Err(error.into()),
@@ -644,9 +720,10 @@ impl<'a> NewRow<'a> {
             let key = UniqueKey::of(table, index, self.image);
             let mut found = false;
             let mut changed = false;
+            let mut image: Option<&'a [u8]> = None;
             for primary_key in key.rows(readers.current, table)? {
                 let mut outcome = Outcome::default();
-                let mut before_change: &[u8] = &[];
+                let mut before_change: &'a [u8] = &[];
                 let before = keeper.map(|_| writer.savepoint());
                 let result = writer.update_or_keep(table, &primary_key, &mut |old, out| {
                     if !key.is_in(table, old) {
@@ -677,6 +754,11 @@ impl<'a> NewRow<'a> {
                     }
                 }
                 if found {
+                    image = Some(match changed {
+                        true => context.arena.alloc_slice_copy(&outcome.written),
+                        false => before_change,
+                    })
+                    .filter(|_| !outcome.refused);
                     break;
                 }
             }
@@ -687,7 +769,7 @@ impl<'a> NewRow<'a> {
             inserted.duplicates += u64::from(changed);
             // MySQL counts a changed row twice.
             inserted.affected += if changed { 2 } else { 0 };
-            return Ok(());
+            return Ok(image);
         }
     }
 }

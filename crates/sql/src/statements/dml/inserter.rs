@@ -73,6 +73,8 @@ pub(crate) struct Inserter {
     /// How many of them have been written.
     written: u64,
     single_row: bool,
+    /// The rows that were written last, for RETURNING.
+    kept: Option<KeyList>,
 }
 
 impl Inserter {
@@ -141,6 +143,7 @@ impl Inserter {
             rows,
             written: rows,
             single_row: true,
+            kept: None,
         }
     }
 
@@ -154,6 +157,16 @@ impl Inserter {
     /// mode.
     pub(super) fn many_rows(&mut self) {
         self.single_row = false;
+    }
+
+    /// From now on [`Inserter::last_written`] tells what was written.
+    pub(super) fn keep_written(&mut self) {
+        self.kept = Some(KeyList::default());
+    }
+
+    /// The images of the rows that were written last, without those that were skipped.
+    pub(super) fn last_written(&self) -> Option<&KeyList> {
+        self.kept.as_ref()
     }
 
     /// Begins a row that [`Inserter::push_row`] ends. Returns its number, counted from 1.
@@ -527,6 +540,15 @@ impl Inserter {
             OnDuplicate::Replace => self.replace(reader, writer, inserted, None)?,
         }
         session.counters.add(Counter::HandlerWrite, inserted.affected - affected_before);
+        if let Some(kept) = &mut self.kept {
+            kept.clear();
+            let mut skipped = skipped.iter().map(|(number, _)| *number).peekable();
+            for row in 0..self.images.len() {
+                if skipped.next_if_eq(&(self.written + row as u64 + 1)).is_none() {
+                    kept.push(self.images.get(row));
+                }
+            }
+        }
         self.forget_batch();
         Ok(skipped)
     }

@@ -16,6 +16,7 @@ use crate::expr::{Context, Part, Row, Slots};
 use crate::locks::{Mode, Used};
 use crate::plan::access::Path;
 use crate::plan::joined::{JoinedMeant, JoinedRead, JoinedTable};
+use crate::plan::names::LiteralText;
 use crate::plan::object_name;
 use crate::plan::plan::{Dependency, Source, StatementPlan};
 use crate::plan::query::Planner;
@@ -177,11 +178,7 @@ pub(super) fn plan_delete(
     let subqueries = subqueries.chain(statement.dependents.iter().map(|query| &**query));
     for query in subqueries {
         if let Some(target) = targets.iter().find(|target| query.names(&target.target.table)) {
-            let text = format!(
-                "Table '{}' is specified twice, both as a target for 'DELETE' and as a separate source for data",
-                read.select()?.inputs[target.part].name
-            );
-            return Err(SqlError::new(ErrorKind::TargetIsSource, text));
+            return Err(SqlError::target_is_source(&read.select()?.inputs[target.part].name, "DELETE"));
         }
     }
     // As in MariaDB, they are changed in the order in which they are read.
@@ -207,6 +204,7 @@ impl ChangePlan for JoinedPlan {
         &self,
         session: &mut Session,
         slots: Slots<'_>,
+        _literal_text: &LiteralText<'_>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
         let is_update = self.is_update;

@@ -6,9 +6,11 @@ mod fast;
 mod foreign_keys;
 mod insert;
 mod inserter;
+mod into;
 mod joined;
 mod load;
 mod on_duplicate;
+mod returning;
 #[cfg(test)]
 pub(crate) mod tests;
 mod update;
@@ -16,6 +18,7 @@ mod update;
 pub(crate) use duplicate::duplicate_entry;
 pub(crate) use foreign_keys::Search;
 
+pub(crate) use into::plan_into;
 pub(crate) use load::load_data;
 
 use crate::expr::{CoerceIssue, Coerced};

@@ -2,6 +2,7 @@
 
 use super::assign::{Assigned, Assigning, Assignments, Literals, Outcome, Strictness, on_update};
 use super::foreign_keys::{Keeper, or_take_back};
+use super::returning::{self, Returned};
 use super::write_error;
 use crate::accounts::Rights;
 use crate::accounts::access::Needs;
@@ -13,13 +14,15 @@ use crate::memory::Charge;
 use crate::plan::access::Path;
 use crate::plan::change::{Meant, TableRead};
 use crate::plan::checks::Checks;
-use crate::plan::plan::Limit;
+use crate::plan::names::LiteralText;
+use crate::plan::plan::{Limit, QueryPlan};
 use crate::plan::query::Planner;
+use crate::plan::returning::Returning;
 use crate::session::Target;
 use crate::session::environment::SessionEnvironment;
 use crate::session::plans::ChangePlan;
 use crate::session::transaction::Writes;
-use crate::spill::Spool;
+use crate::spill::{Spool, Spooled};
 use crate::status::Counter;
 use crate::text::parse::ignores;
 use crate::{Completion, ErrorKind, ResultSink, Session, SqlError, Warnings};
@@ -40,6 +43,8 @@ struct RowsPlan {
     assignments: Option<Assignments>,
     /// UPDATE IGNORE, DELETE IGNORE.
     ignore: bool,
+    /// Of a DELETE.
+    returning: Option<Returning>,
 }
 
 /// The result of a statement.
@@ -82,7 +87,7 @@ pub(super) fn plan_update(
         )
     })?;
     let target = Arc::new(Target::new(&session.instance, read.table.clone())?);
-    Ok(Box::new(RowsPlan { read, target, assignments: Some(assignments), ignore }))
+    Ok(Box::new(RowsPlan { read, target, assignments: Some(assignments), ignore, returning: None }))
 }
 
 /// Plans a DELETE.
@@ -91,9 +96,6 @@ pub(super) fn plan_delete(
     planner: Planner<'_>,
     delete: &ast::Delete,
 ) -> Result<Box<dyn ChangePlan>, SqlError> {
-    if delete.returning.is_some() {
-        return Err(SqlError::not_supported("RETURNING"));
-    }
     let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
     let [table] = from.as_slice() else {
         return Err(SqlError::internal("a DELETE of one table that has several"));
@@ -105,9 +107,15 @@ pub(super) fn plan_delete(
         order: &delete.order_by,
         limit: delete.limit.as_ref(),
     };
-    let (read, ()) = planner.table_read(&meant, |_, _, _| Ok(()))?;
+    let (read, returning) = planner.table_read(&meant, |planner, _, _| {
+        let (Some(items), ast::TableFactor::Table { name, alias, .. }) = (&delete.returning, meant.table)
+        else {
+            return Ok(None);
+        };
+        planner.returning(items, name, alias.as_ref()).map(Some)
+    })?;
     let target = Arc::new(Target::new(&session.instance, read.table.clone())?);
-    Ok(Box::new(RowsPlan { read, target, assignments: None, ignore: ignores(delete) }))
+    Ok(Box::new(RowsPlan { read, target, assignments: None, ignore: ignores(delete), returning }))
 }
 
 impl ChangePlan for RowsPlan {
@@ -119,10 +127,15 @@ impl ChangePlan for RowsPlan {
         self.read.is_current() && self.target.is_current()
     }
 
+    fn returning(&self) -> Option<&QueryPlan> {
+        self.returning.as_ref().map(|returning| &returning.query)
+    }
+
     fn run(
         &self,
         session: &mut Session,
         slots: Slots<'_>,
+        literal_text: &LiteralText<'_>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
         let is_update = self.assignments.is_some();
@@ -136,7 +149,7 @@ impl ChangePlan for RowsPlan {
         let modes = std::iter::once(Mode::Write).chain(std::iter::repeat(Mode::Read));
         let tables: Vec<Used<'_>> =
             self.read.dependencies.iter().zip(modes).map(|(used, mode)| used.in_mode(mode)).collect();
-        let done = session.write_tables(
+        let (done, returned) = session.write_tables(
             Writes::Rows,
             &tables,
             self.target.family(session).cloned().as_deref().as_slice(),
@@ -197,11 +210,24 @@ impl ChangePlan for RowsPlan {
                 result
             },
         )?;
-        done.end(is_update, session, sink)
+        match (&self.returning, returned) {
+            (Some(returning), Some(rows)) => {
+                done.count(is_update, session);
+                returning::send(session, returning, rows, literal_text, sink)
+            }
+            _ => done.end(is_update, session, sink),
+        }
     }
 }
 
 impl Changed {
+    fn count(self, is_update: bool, session: &Session) {
+        if self.changed > 0 {
+            let counter = if is_update { Counter::HandlerUpdate } else { Counter::HandlerDelete };
+            session.counters.add(counter, self.changed);
+        }
+    }
+
     /// Tells the client of the end of an UPDATE, or of a DELETE.
     pub(super) fn end(
         self,
@@ -209,10 +235,7 @@ impl Changed {
         session: &mut Session,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        if self.changed > 0 {
-            let counter = if is_update { Counter::HandlerUpdate } else { Counter::HandlerDelete };
-            session.counters.add(counter, self.changed);
-        }
+        self.count(is_update, session);
         let warnings = session.state.warnings.count_u16();
         let (affected_rows, info) = if is_update {
             let affected = if session.client.counts_found_rows { self.matched } else { self.changed };
@@ -265,6 +288,7 @@ struct Rows<'a> {
     /// Checks FOREIGN KEYs, if there are any.
     keeper: Option<Keeper<'a>>,
     checks: Option<&'a Checks>,
+    returned: Option<Returned<'a>>,
     /// All rows are locked and tested before the first is changed.
     prepares: bool,
     defaults: Vec<Option<Value>>,
@@ -300,6 +324,7 @@ impl<'a> Rows<'a> {
             warnings,
             keeper: None,
             checks: plan.target.checks(session),
+            returned: plan.returning.as_ref().map(Returned::new),
             prepares: false,
             defaults,
             now,
@@ -320,7 +345,7 @@ impl<'a> Rows<'a> {
         slots: Slots<'_>,
         runtime: &Runtime<'_>,
         scratch: &mut Vec<Scratch>,
-    ) -> Result<Changed, SqlError> {
+    ) -> Result<(Changed, Option<Spooled>), SqlError> {
         let mut later = self.prepares.then(Spool::default);
         let mut asked = 0;
         let mut seen = Tried::default();
@@ -356,7 +381,7 @@ impl<'a> Rows<'a> {
                 self.make_prepared(&mut writer.borrow_mut(), key, image).map(|()| true)
             })?;
         }
-        Ok(self.done)
+        Ok((self.done, self.returned.map(Returned::finish).transpose()?))
     }
 
     /// Locks the row with this key, if it meets the condition, and notes what is to become of it.
@@ -379,6 +404,7 @@ impl<'a> Rows<'a> {
             arena,
             outcome,
             done,
+            returned,
             ..
         } = self;
         let table = &plan.read.table;
@@ -395,6 +421,9 @@ impl<'a> Rows<'a> {
         }
         done.matched += 1;
         let workspace = runtime.workspace();
+        if let Some(returned) = returned {
+            returned.add(image, &context, workspace)?;
+        }
         let Some(assignments) = &plan.assignments else { return later.push(key, &[], workspace) };
         let assigning = Assigning {
             assignments,
@@ -485,6 +514,7 @@ impl<'a> Rows<'a> {
             done,
             keeper,
             checks,
+            returned,
             ..
         } = self;
         let table = &plan.read.table;
@@ -521,6 +551,10 @@ impl<'a> Rows<'a> {
             }
             done.matched += u64::from(deleted);
             done.changed += u64::from(deleted && refused.is_none());
+            // As in MariaDB, also of a row that IGNORE passes over.
+            if let Some(returned) = returned.as_mut().filter(|_| deleted) {
+                returned.add(table.row_codec().view(old), &context, runtime.workspace())?;
+            }
             if let Some(refused) = refused {
                 warnings.warn(refused.kind, refused.message);
             }
