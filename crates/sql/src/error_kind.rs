@@ -119,6 +119,7 @@ kinds! {
     NetworkWriteFailed: 1160, "08S01";
     WrongColumnName: 1166, "42000";
     BlobKeyWithoutLength: 1170, "42000";
+    TooManyRows: 1172, "42000";
     SafeUpdateWithoutKey: 1175, "HY000";
     KeyDoesNotExist: 1176, "42000";
     NewAbortingConnection: 1184, "08S01";
@@ -167,6 +168,7 @@ kinds! {
     WrongIndexName: 1280, "42000";
     UnknownKeyCache: 1284, "HY000";
     UnknownStorageEngine: 1286, "42000";
+    Deprecated: 1287, "HY000";
     NotUpdatable: 1288, "HY000";
     OptionPreventsStatement: 1290, "HY000";
     DuplicateMember: 1291, "HY000";
@@ -180,6 +182,8 @@ kinds! {
     ResultLargerThanPacket: 1301, "HY000";
     DoesNotExist: 1305, "42000";
     QueryInterrupted: 1317, "70100";
+    UndeclaredVariable: 1327, "42000";
+    NoData: 1329, "02000";
     WrongColumnListOfView: 1353, "HY000";
     NoDefaultForField: 1364, "HY000";
     DivisionByZero: 1365, "22012";
@@ -254,6 +258,7 @@ kinds! {
     PluginInstalled: 1968, "HY000";
     StatementTimeout: 1969, "70100";
     TooManyPreparedParameters: 1970, "42000";
+    NotForStatement: 1971, "42000";
     UserExists: 1973, "HY000";
     UserDoesNotExist: 1974, "HY000";
     RoleExists: 1975, "HY000";

@@ -10,7 +10,7 @@ use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Compiled, Expr, OuterRef, seen_type};
 use crate::text::SlotKind;
 use crate::variables::join_methods::JoinMethods;
-use crate::{ColumnMeta, ColumnTraits, ErrorKind, SqlError};
+use crate::{ColumnMeta, ColumnTraits, SqlError};
 use engine::Database;
 use sqlparser::ast;
 use std::cell::{Cell, RefCell};
@@ -467,8 +467,7 @@ pub(super) fn is_descending(item: &ast::OrderByExpr) -> bool {
 fn union_columns(branches: &[QueryPlan]) -> Result<Vec<Column>, SqlError> {
     let width = branches[0].columns.len();
     if branches.iter().any(|branch| branch.columns.len() != width) {
-        let text = "The used SELECT statements have a different number of columns";
-        return Err(SqlError::new(ErrorKind::WrongColumnCountInUnion, text));
+        return Err(SqlError::column_counts_differ());
     }
     let column = |position: usize| {
         let metas = branches.iter().map(|branch| &branch.columns[position]);

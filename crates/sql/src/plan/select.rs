@@ -389,7 +389,7 @@ struct Parts {
 /// Refuses clauses that MySQL does not have, and those that are not supported.
 fn refuse(select: &ast::Select) -> Result<(), SqlError> {
     if select.into.is_some() {
-        return Err(SqlError::not_supported("SELECT ... INTO"));
+        return Err(SqlError::syntax("into", 1));
     }
     if !select.named_window.is_empty() {
         return Err(SqlError::not_supported("window functions"));

@@ -3,6 +3,7 @@
 use super::secrets;
 use crate::{ErrorKind, SqlError};
 use sqlparser::parser::ParserError;
+use sqlparser::tokenizer::TokenWithSpan;
 
 /// MySQL shows at most this many characters of the rest of the text.
 const NEAR_CHARS_MAX: usize = 80;
@@ -17,6 +18,12 @@ pub(crate) fn error_at(text: &str, offset: usize) -> SqlError {
     let secrets = secrets::secrets(text);
     let near = secrets::hidden(text, &secrets, offset).chars().take(NEAR_CHARS_MAX).collect::<String>();
     SqlError::syntax(&near, line)
+}
+
+/// 1064 for the text from a token on.
+pub(super) fn error_at_token(text: &str, token: &TokenWithSpan) -> SqlError {
+    let start = token.span.start;
+    error_at(text, offset_of(text, start.line as usize, start.column as usize))
 }
 
 /// The offset at which `part`, a slice of `text`, starts.

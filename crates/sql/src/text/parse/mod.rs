@@ -10,6 +10,7 @@ mod comments;
 mod depth;
 mod dialect;
 mod errors;
+mod into;
 mod secrets;
 pub mod tokens;
 mod words;
@@ -17,6 +18,7 @@ mod words;
 pub(crate) use changes::ignores;
 pub(crate) use errors::error_at;
 pub use errors::offset_in;
+pub(crate) use into::{Destination, take_destination};
 pub use secrets::{bytes_without_secrets, without_secrets};
 pub use words::{Word, Words};
 
@@ -26,6 +28,7 @@ use crate::{ErrorKind, SqlError};
 use sqlparser::ast;
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
+use sqlparser::tokenizer::TokenWithSpan;
 use std::borrow::Cow;
 use types::ValueRef;
 
@@ -275,7 +278,15 @@ fn parse_explain(text: &str, word: String, mode: LexicalMode) -> Result<Statemen
 /// # Errors
 /// 1064 with the text from the offending word on.
 pub(crate) fn parse_ast(text: &str, mode: LexicalMode) -> Result<ast::Statement, SqlError> {
-    parse_whole(text, mode, |parser| parser.parse_statement())
+    let mut destination = None;
+    let mut statement = parse_tokens(text, mode, |parser| parser.parse_statement(), &mut |tokens| {
+        destination = into::take(text, tokens)?;
+        Ok(())
+    })?;
+    if let Some(destination) = destination {
+        into::put(&mut statement, destination)?;
+    }
+    Ok(statement)
 }
 
 /// `column = expression, ...`: the SET of LOAD DATA.
@@ -300,10 +311,21 @@ fn parse_whole<T>(
     mode: LexicalMode,
     parse: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
 ) -> Result<T, SqlError> {
+    parse_tokens(text, mode, parse, &mut |_| Ok(()))
+}
+
+/// As [`parse_whole`]. `prepare` may take tokens out beforehand.
+fn parse_tokens<T>(
+    text: &str,
+    mode: LexicalMode,
+    parse: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
+    prepare: &mut dyn FnMut(&mut Vec<TokenWithSpan>) -> Result<(), SqlError>,
+) -> Result<T, SqlError> {
     let dialect = dialect::Mysql(MySqlDialect {});
     let options = ParserOptions::new().with_unescape(true);
     let mut tokens = tokens::tokenize(text, mode, true)
         .map_err(|error| errors::from_parser(text, &ParserError::TokenizerError(error.to_string())))?;
+    prepare(&mut tokens)?;
     tokens::translate(&mut tokens, mode);
     if !depth::is_bounded(&tokens) {
         return Err(SqlError::new(
