@@ -8,13 +8,14 @@ mod bulk;
 mod fields;
 mod other;
 mod prepared;
+mod set_statement;
 mod shape;
 
 pub use fields::Fields;
 
 use crate::expr::Slots;
 use crate::locks::Mode;
-use crate::plan::plan::StatementPlan;
+use crate::plan::plan::QueryPlan;
 use crate::session::plans::Plan;
 use crate::session::slots::PreparedSlot;
 use crate::session::{DEFINITION_RETRIES, PreparedText};
@@ -96,18 +97,32 @@ impl Session {
         micros: u64,
         run: impl FnOnce(&mut Session) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
-        self.contain_panics(|session| {
-            let begun = session.instance.timer.begin(&session.interrupt, &mut session.is_timed, micros);
-            let result = begun.and_then(|()| run(session));
-            session.interrupt.set_end(0);
-            match result {
-                // The engine does not know why its wait was ended.
-                Err(error) if error.kind == ErrorKind::QueryInterrupted => {
-                    Err(session.interrupt.check().err().unwrap_or(error))
-                }
-                result => result,
+        self.contain_panics(|session| session.run_for(micros, run))
+    }
+
+    /// Runs `run` for at most so many microseconds; 0 for no limit.
+    fn run_for(
+        &mut self,
+        micros: u64,
+        run: impl FnOnce(&mut Session) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let begun = match micros {
+            0 => {
+                self.interrupt.set_end(0);
+                Ok(())
             }
-        })
+            micros => self.instance.timer.begin(&self.interrupt, &mut self.is_timed, micros),
+        };
+        let result = begun.and_then(|()| run(self));
+        // The engine does not know why its wait was ended.
+        let result = match result {
+            Err(error) if error.kind == ErrorKind::QueryInterrupted => {
+                Err(self.interrupt.check().err().unwrap_or(error))
+            }
+            result => result,
+        };
+        self.interrupt.set_end(0);
+        result
     }
 
     /// Gives the next statement of a text its own time.
@@ -333,11 +348,11 @@ impl Session {
                 if plan.reads_tables() {
                     self.state.warnings.forget_old();
                 }
-                self.prepared_columns(plan, prepared)
+                self.prepared_columns(&plan.query, prepared)
             }
-            Plan::Change(_) => {
+            Plan::Change(plan) => {
                 self.state.warnings.forget_old();
-                none
+                plan.returning().map_or(none, |query| self.prepared_columns(query, prepared))
             }
         };
         prepared.kinds = kinds;
@@ -345,9 +360,9 @@ impl Session {
         Ok(columns)
     }
 
-    fn prepared_columns(&self, plan: &StatementPlan, prepared: &PreparedText) -> Arc<[ColumnMeta]> {
-        if plan.query.names.is_empty() && plan.query.literals.is_empty() {
-            return plan.query.columns.clone();
+    fn prepared_columns(&self, query: &QueryPlan, prepared: &PreparedText) -> Arc<[ColumnMeta]> {
+        if query.names.is_empty() && query.literals.is_empty() {
+            return query.columns.clone();
         }
         let scan = &prepared.scan;
         let value = |literal: &Literal| literal.value(&prepared.text, &scan.unescaped, &[]);
@@ -355,7 +370,7 @@ impl Session {
         let slots = Slots::new(&values, &scan.starts);
         let literals = Literals { text: &prepared.text, shapes: &scan.slots, slots };
         let literal = |slot: usize, alone: bool| literals.text_of(slot, alone);
-        Arc::from(crate::exec::named_columns(&plan.query, &literal))
+        Arc::from(crate::exec::named_columns(query, &literal))
     }
 
     /// Runs the prepared statement with this number; messages name `command`.

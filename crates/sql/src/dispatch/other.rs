@@ -1,7 +1,7 @@
 //! Statements that are neither queries nor changes of rows. Their first word decides which function runs
 //! them.
 
-use super::prepared;
+use super::{prepared, set_statement};
 use crate::session::bounds::changes_data;
 use crate::statements::admin::maintenance::{self, Operation};
 use crate::statements::admin::{self, accounts, key_caches, plugins};
@@ -65,6 +65,7 @@ pub(crate) fn run_by_word(
             accounts::set_default_role(session, &mut words, sink)
         }
         "SET" if words.accept("ROLE") => accounts::set_role(session, &mut words, sink),
+        "SET" if words.accept("STATEMENT") => set_statement::set_statement(session, &mut words, sink),
         "SET" => set::set(session, &mut words, sink),
         "GRANT" => accounts::grant(session, &mut words, sink),
         "REVOKE" => accounts::revoke(session, &mut words, sink),

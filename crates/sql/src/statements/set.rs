@@ -4,7 +4,9 @@ use crate::accounts::Rights;
 use crate::session::transaction::Characteristics;
 use crate::text::LexicalMode;
 use crate::text::parse::{self, Statement, Word, Words};
-use crate::variables::{Asked, Assigned, PasswordPolicy, Setting, Variable, find, structured};
+use crate::variables::{
+    Asked, Assigned, PasswordPolicy, SessionVariables, Setting, Variable, find, structured,
+};
 use crate::{ColumnMeta, Completion, ErrorKind, ResultSink, Session, SqlError};
 use engine::Isolation;
 use types::{Value, ValueRef};
@@ -47,9 +49,6 @@ pub(crate) fn set(
     words: &mut Words<'_>,
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
-    if words.accept("STATEMENT") {
-        return set_statement(words);
-    }
     let mut checked = Vec::new();
     let mut asked = Asked::Unscoped;
     loop {
@@ -89,16 +88,113 @@ fn scope_keyword(words: &mut Words<'_>) -> Option<Asked> {
     (words.accept("SESSION") || words.accept("LOCAL")).then_some(Asked::Session)
 }
 
-/// SET STATEMENT a = 1 FOR ... is not supported. But a key cache's variable is refused with MariaDB's error.
-fn set_statement(words: &mut Words<'_>) -> Result<(), SqlError> {
-    let (cache, name) = words.qualified_name()?;
-    if cache.is_some() || name.starts_with("key_") {
-        return Err(SqlError::new(
-            ErrorKind::GlobalVariable,
-            format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL"),
-        ));
+/// Variables that SET STATEMENT cannot set, as in MariaDB: they belong to the connection, or to the
+/// transaction.
+const NOT_FOR_STATEMENTS: &[&str] = &[
+    "autocommit",
+    "character_set_client",
+    "character_set_connection",
+    "character_set_filesystem",
+    "collation_connection",
+    "interactive_timeout",
+    "profiling",
+    "profiling_history_size",
+    "query_cache_type",
+    "rand_seed1",
+    "rand_seed2",
+    "skip_replication",
+    "sql_log_off",
+    "tx_isolation",
+    "wait_timeout",
+];
+
+/// The variables of SET STATEMENT.
+pub(crate) struct StatementVariables {
+    wanted: Vec<(Variable, Setting)>,
+    /// What the session had.
+    before: Box<SessionVariables>,
+}
+
+impl StatementVariables {
+    pub(crate) fn new(session: &Session) -> StatementVariables {
+        StatementVariables { wanted: vec![], before: Box::new(session.variables.clone()) }
     }
-    Err(SqlError::not_supported("SET STATEMENT"))
+
+    /// Forgets the variables that were read.
+    pub(crate) fn forget(&mut self) {
+        self.wanted.clear();
+    }
+
+    /// Reads and checks `variable = value, ...`, up to FOR.
+    ///
+    /// # Errors
+    /// 1064, 1193, 1229, 1971, and those of the values.
+    pub(crate) fn read(&mut self, session: &mut Session, words: &mut Words<'_>) -> Result<(), SqlError> {
+        loop {
+            if matches!(words.peek(), Word::Bare(word) if word.starts_with('@')) {
+                return Err(words.error());
+            }
+            let name = words.name()?;
+            match system_assignment(session, words, Asked::Session, name)? {
+                Checked::Variable { variable, setting, .. } => {
+                    let name = variable.definition().name;
+                    if NOT_FOR_STATEMENTS.contains(&name) {
+                        let text = format!("The system variable {name} cannot be set in SET STATEMENT.");
+                        return Err(SqlError::new(ErrorKind::NotForStatement, text));
+                    }
+                    self.wanted.push((variable, setting));
+                }
+                Checked::Component { variable, .. } => {
+                    let name = variable.definition().name;
+                    let text =
+                        format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
+                    return Err(SqlError::new(ErrorKind::GlobalVariable, text));
+                }
+                _ => return Err(words.error()),
+            }
+            if !words.accept_symbol(",") {
+                return Ok(());
+            }
+        }
+    }
+
+    /// # Errors
+    /// Those of a variable's effect.
+    pub(crate) fn set(&self, session: &mut Session) -> Result<(), SqlError> {
+        let globals = session.instance.clone();
+        let mut wanted = self.wanted.iter().cloned();
+        let done = wanted.try_for_each(|(variable, setting)| {
+            session.variables.apply(&globals.globals, Asked::Session, variable, setting)
+        });
+        session.after_set();
+        done
+    }
+
+    /// Gives the variables back what they had. Others keep what the statement has set.
+    ///
+    /// # Errors
+    /// As [`StatementVariables::set`].
+    pub(crate) fn restore(self, session: &mut Session) -> Result<(), SqlError> {
+        let instance = session.instance.clone();
+        let StatementVariables { wanted, before } = self;
+        let mut done = Ok(());
+        for (variable, _) in wanted {
+            let variables = &mut session.variables;
+            match variable.definition().name {
+                "last_insert_id" | "identity" => variables.last_insert_id = before.last_insert_id,
+                "insert_id" => variables.insert_id = before.insert_id,
+                "timestamp" => variables.fixed_timestamp = before.fixed_timestamp,
+                "pseudo_thread_id" => variables.pseudo_thread_id = before.pseudo_thread_id,
+                _ => {
+                    let old = before.values().get(variable).clone();
+                    let result = variables.apply(&instance.globals, Asked::Session, variable, old);
+                    done = done.and(result);
+                }
+            }
+        }
+        session.after_set();
+        done
+    }
 }
 
 fn assignment(session: &mut Session, words: &mut Words<'_>, asked: Asked) -> Result<Checked, SqlError> {
@@ -366,8 +462,8 @@ fn adjust_password_length(session: &mut Session) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Evaluates the tokens up to the next comma. For a system variable, a word without quotes is text, and
-/// DEFAULT is allowed.
+/// Evaluates the tokens up to the next comma, USING or FOR. For a system variable, a word without quotes is
+/// text, and DEFAULT is allowed.
 fn expression(session: &mut Session, words: &mut Words<'_>, system: bool) -> Result<Right, SqlError> {
     let start = words.rest();
     let first = words.clone();
@@ -376,7 +472,11 @@ fn expression(session: &mut Session, words: &mut Words<'_>, system: bool) -> Res
     loop {
         match words.peek() {
             Word::End => break,
-            Word::Bare(word) if word.eq_ignore_ascii_case("USING") && depth == 0 => break,
+            Word::Bare(word)
+                if depth == 0 && ["USING", "FOR"].iter().any(|end| word.eq_ignore_ascii_case(end)) =>
+            {
+                break;
+            }
             Word::Symbol(symbol) if symbol == "," && depth == 0 => break,
             Word::Symbol(symbol) if symbol == ";" && depth == 0 => break,
             Word::Symbol(symbol) if symbol == "(" => depth += 1,
