@@ -76,3 +76,8 @@ CREATE TABLE o5 LIKE o4;
 INSERT INTO o5 SELECT * FROM o4;
 INSERT INTO o5 VALUES (4, 2, 4, 'xx');
 DROP TABLE o1, o2, o3, o4, o5;
+-- VALUE(c) is VALUES(c).
+create table value_of (id int primary key, a int, b varchar(10));
+insert into value_of values (1,1,'x'),(2,2,'y');
+insert into value_of values (1,5,'n') on duplicate key update b=value(b), a=values(a)+1;
+select * from value_of;
