@@ -305,6 +305,7 @@ pub(crate) fn check_of_table(words: &mut Words<'_>) -> Result<Option<CheckSpec>,
     let mut ahead = words.clone();
     let mut name = None;
     if ahead.accept("CONSTRAINT") && !ahead.is("CHECK") {
+        ahead.accept_all(&["IF", "NOT", "EXISTS"]);
         let Ok(given) = ahead.name() else { return Ok(None) };
         name = Some(given);
     }
@@ -319,6 +320,9 @@ pub(crate) fn check_of_table(words: &mut Words<'_>) -> Result<Option<CheckSpec>,
 pub(crate) fn key_definition(words: &mut Words<'_>) -> Result<Option<KeySpec>, SqlError> {
     let mut constraint = None;
     let constrained = words.accept("CONSTRAINT");
+    if constrained {
+        words.accept_all(&["IF", "NOT", "EXISTS"]);
+    }
     if constrained && !["PRIMARY", "UNIQUE", "FOREIGN"].iter().any(|keyword| words.is(keyword)) {
         constraint = Some(words.name()?);
     }
@@ -339,9 +343,7 @@ pub(crate) fn key_definition(words: &mut Words<'_>) -> Result<Option<KeySpec>, S
     } else {
         return Ok(None);
     };
-    if words.accept_all(&["IF", "NOT", "EXISTS"]) {
-        return Err(SqlError::not_supported("IF NOT EXISTS of an index"));
-    }
+    words.accept_all(&["IF", "NOT", "EXISTS"]);
     let mut name = match words.peek() {
         Word::Symbol(symbol) if symbol == "(" => None,
         _ if words.is("USING") => None,

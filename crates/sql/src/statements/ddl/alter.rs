@@ -4,6 +4,7 @@
 //! second table, copy the rows, and give it the name of the first. Readers see the old table until then.
 
 use super::build::{build, key_parts};
+use super::conditions;
 use super::copy::copy_rows;
 use super::database::check_writable;
 use super::foreign_keys::{
@@ -74,17 +75,28 @@ pub(crate) fn alter_table(
     words: &mut Words<'_>,
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
-    words.accept_all(&["IF", "EXISTS"]);
+    let if_exists = words.accept_all(&["IF", "EXISTS"]);
     let (database, name) = words.qualified_name()?;
     let database = session.resolve_database(database)?;
     check_writable(session, &database)?;
     let wanted = if renames(words) { Rights::ALTER | Rights::DROP } else { Rights::ALTER };
     session.check_rights(wanted, &database, &name)?;
-    let table = session.table_to_use(&database, &name)?;
+    let table = match session.table_to_use(&database, &name) {
+        Err(error) if error.kind == ErrorKind::NoSuchTable && if_exists => {
+            session.state.warnings.error(&error);
+            return session.done(0, String::new(), sink);
+        }
+        table => table?,
+    };
     let collation = TableMetadata::of(&table.def())?.collation;
     let mut actions = Vec::new();
     loop {
+        let is_conditional = conditions::is_conditional(words);
+        let before = actions.len();
         action(words, &table.def(), collation, session, &mut actions)?;
+        if is_conditional {
+            conditions::leave_out(session, &table.def(), &mut actions, before)?;
+        }
         if !words.accept_symbol(",") {
             break;
         }
@@ -134,11 +146,13 @@ fn action(
         actions.push(drop(words)?);
     } else if words.accept("MODIFY") {
         words.accept("COLUMN");
+        conditions::accept_if_exists(words);
         let column = column_definition(words, collation)?;
         let position = position(words)?;
         actions.push(Action::ChangeColumn(column.name.clone(), column, position));
     } else if words.accept("CHANGE") {
         words.accept("COLUMN");
+        conditions::accept_if_exists(words);
         let old = words.name()?;
         let column = column_definition(words, collation)?;
         let position = position(words)?;
@@ -220,6 +234,7 @@ fn add(words: &mut Words<'_>, collation: Collation, actions: &mut Vec<Action>) -
         return Ok(());
     }
     words.accept("COLUMN");
+    conditions::accept_if_not_exists(words);
     if words.accept_symbol("(") {
         loop {
             let column = column_definition(words, collation)?;
@@ -241,13 +256,16 @@ fn drop(words: &mut Words<'_>) -> Result<Action, SqlError> {
         return Ok(Action::DropPrimary);
     }
     if words.accept_all(&["FOREIGN", "KEY"]) {
+        conditions::accept_if_exists(words);
         return Ok(Action::DropForeignKey(words.name()?));
     }
     // DROP CHECK is MySQL's.
     if words.accept("CONSTRAINT") || words.accept("CHECK") {
+        conditions::accept_if_exists(words);
         return Ok(Action::DropConstraint(words.name()?));
     }
     if words.accept("KEY") || words.accept("INDEX") {
+        conditions::accept_if_exists(words);
         let name = words.name()?;
         return Ok(if name.eq_ignore_ascii_case("PRIMARY") {
             Action::DropPrimary
@@ -256,6 +274,7 @@ fn drop(words: &mut Words<'_>) -> Result<Action, SqlError> {
         });
     }
     words.accept("COLUMN");
+    conditions::accept_if_exists(words);
     let name = words.name()?;
     let _ = words.accept("RESTRICT") || words.accept("CASCADE");
     Ok(Action::DropColumn(name))
@@ -263,6 +282,7 @@ fn drop(words: &mut Words<'_>) -> Result<Action, SqlError> {
 
 fn rename_action(words: &mut Words<'_>) -> Result<Action, SqlError> {
     if words.accept("COLUMN") {
+        conditions::accept_if_exists(words);
         let from = words.name()?;
         words.expect("TO")?;
         return Ok(Action::RenameColumn(from, words.name()?));

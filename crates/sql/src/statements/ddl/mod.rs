@@ -7,6 +7,7 @@
 
 mod alter;
 mod build;
+mod conditions;
 mod copy;
 mod database;
 mod foreign_keys;
