@@ -150,6 +150,12 @@ impl SqlError {
         SqlError::new(ErrorKind::SubqueryReturnsSeveralRows, "Subquery returns more than 1 row")
     }
 
+    /// 1907.
+    pub(crate) fn not_yet_for_generated() -> SqlError {
+        let text = "This is not yet supported for generated columns";
+        SqlError::new(ErrorKind::NotYetForGenerated, text)
+    }
+
     /// 1235: known to MySQL, not (yet) to us. `what` is a noun: `'subqueries in the select list'`.
     pub(crate) fn not_supported(what: &str) -> SqlError {
         SqlError::new(

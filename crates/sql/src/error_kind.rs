@@ -244,6 +244,11 @@ kinds! {
     ColumnOfChildsForeignKey: 1833, "HY000";
     MalformedPacket: 1835, "HY000";
     PasswordExpired: 1862, "HY000";
+    ExpressionNotAllowed: 1901, "HY000";
+    PrimaryKeyOnGenerated: 1903, "HY000";
+    ForeignKeyOnGenerated: 1905, "HY000";
+    ValueForGenerated: 1906, "HY000";
+    NotYetForGenerated: 1907, "HY000";
     UnknownOption: 1911, "HY000";
     BadOptionValue: 1912, "HY000";
     DataOverflow: 1916, "HY000";
@@ -266,6 +271,7 @@ kinds! {
     CompressionRefused: 3922, "HY000";
     CompressionLevelRefused: 3923, "HY000";
     ConstraintFailed: 4025, "23000";
+    UninitializedField: 4029, "01000";
     InvalidDefaultParameter: 4032, "HY000";
     JsonBroken: 4035, "HY000";
     JsonDisallowed: 4036, "HY000";
@@ -282,6 +288,7 @@ kinds! {
     IllegalParameterTypes: 4078, "HY000";
     IllegalParameterType: 4079, "HY000";
     VariableIgnored: 4081, "HY000";
+    InvisibleNeedsDefault: 4108, "HY000";
     UserIsBlocked: 4150, "HY000";
     AccountLocked: 4151, "HY000";
     UnknownDataType: 4161, "HY000";

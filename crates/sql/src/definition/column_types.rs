@@ -85,6 +85,8 @@ pub(crate) fn column_type(
         unique: false,
         reference: None,
         check: None,
+        generated: None,
+        default: None,
         extras: ColumnExtras::default(),
     };
     let keyword = match words.peek() {

@@ -104,6 +104,9 @@ pub(super) fn show_in_zone(extras: &mut ColumnExtras, column_type: &ColumnType, 
 /// The value of a column that is not mentioned. `None` if it has no default and cannot be NULL.
 pub(crate) fn column_default(column: &Column, extras: &ColumnExtras, clock: &Clock) -> Option<Value> {
     match &extras.default {
+        // These are computed with the row.
+        _ if extras.generated.is_some() => Some(Value::Null),
+        ColumnDefault::Expression(_) => Some(Value::Null),
         ColumnDefault::Unset if column.nullable => Some(Value::Null),
         // As in MariaDB, an ENUM that cannot be NULL begins with its first member.
         ColumnDefault::Unset if matches!(column.column_type, ColumnType::Enum { .. }) => {

@@ -4,7 +4,7 @@
 //!
 //! | byte | size | field |
 //! |---|---|---|
-//! | 0 | 1 | version, 2; version 1 ends before the foreign keys |
+//! | 0 | 1 | version, 3; versions 1 and 2 have no properties of columns, and 1 ends before the foreign keys |
 //! | 1 | 1 | default collation |
 //! | 2 | 8 | created, in seconds since 1970 |
 //! | 10 | | engine and comment: two texts |
@@ -24,6 +24,16 @@
 //! | 3 | 2 | float digits: two bytes |
 //! | 5 | | comment: a text |
 //! | | | the condition of CHECK, if there is one: a text |
+//! | | 2 | number of properties; each is a tag of one byte and a text |
+//!
+//! A property has one of these tags:
+//!
+//! | tag | meaning | text |
+//! |---|---|---|
+//! | 1 | a generated column, VIRTUAL | its expression |
+//! | 2 | a generated column, STORED | its expression |
+//! | 3 | the default is computed | its expression |
+//! | 4 | INVISIBLE | empty |
 //!
 //! A foreign key is three texts, its name and the parent's database and table, then
 //!
@@ -43,7 +53,7 @@
 use super::check::{Check, CheckLevel};
 use super::defaults::show_in_zone;
 use super::foreign_key::{ForeignKey, ReferentialAction};
-use super::{ColumnDefault, ColumnExtras};
+use super::{ColumnDefault, ColumnExtras, Generated};
 use crate::SqlError;
 use crate::variables::time_zones::Zone;
 use base::bytes::ByteReader;
@@ -52,7 +62,9 @@ use types::Collation;
 /// Of a database's bytes.
 const VERSION: u8 = 1;
 /// Of a table's bytes.
-const TABLE_VERSION: u8 = 2;
+const TABLE_VERSION: u8 = 3;
+/// The version whose columns have no properties.
+const TABLE_VERSION_WITHOUT_PROPERTIES: u8 = 2;
 /// The version that has no foreign keys.
 const TABLE_VERSION_WITHOUT_KEYS: u8 = 1;
 /// The size of a table's bytes before its first text.
@@ -166,7 +178,7 @@ impl TableMetadata {
     /// `None` for bytes that this program did not write.
     fn read(reader: &mut ByteReader<'_>) -> Option<TableMetadata> {
         let version = reader.u8()?;
-        if version != TABLE_VERSION && version != TABLE_VERSION_WITHOUT_KEYS {
+        if !(TABLE_VERSION_WITHOUT_KEYS..=TABLE_VERSION).contains(&version) {
             return None;
         }
         let collation = *COLLATIONS.get(usize::from(reader.u8()?))?;
@@ -179,19 +191,23 @@ impl TableMetadata {
         }
         let mut columns = Vec::new();
         for _ in 0..reader.u16()? {
-            columns.push(decode_column(reader)?);
+            let mut column = decode_column(reader)?;
+            if version > TABLE_VERSION_WITHOUT_PROPERTIES {
+                decode_properties(reader, &mut column)?;
+            }
+            columns.push(column);
         }
         let mut index_comments = Vec::new();
         for _ in 0..reader.u16()? {
             index_comments.push((reader.text()?, reader.text()?));
         }
         let mut foreign_keys = Vec::new();
-        let count = if version == TABLE_VERSION { reader.u16()? } else { 0 };
+        let count = if version > TABLE_VERSION_WITHOUT_KEYS { reader.u16()? } else { 0 };
         for _ in 0..count {
             foreign_keys.push(decode_foreign_key(reader)?);
         }
         let mut checks = Vec::new();
-        let count = if version == TABLE_VERSION { reader.u16()? } else { 0 };
+        let count = if version > TABLE_VERSION_WITHOUT_KEYS { reader.u16()? } else { 0 };
         for _ in 0..count {
             checks.push(Check { name: reader.text()?, condition: reader.text()? });
         }
@@ -302,7 +318,7 @@ fn decode_foreign_key(reader: &mut ByteReader<'_>) -> Option<ForeignKey> {
 
 fn encode_column(column: &ColumnExtras, out: &mut Vec<u8>) {
     let (tag, bytes): (u8, &[u8]) = match &column.default {
-        ColumnDefault::Unset => (0, b""),
+        ColumnDefault::Unset | ColumnDefault::Expression(_) => (0, b""),
         ColumnDefault::Null => (1, b""),
         ColumnDefault::Number(number) => (2, number.as_bytes()),
         ColumnDefault::Text(text) => (3, text.as_bytes()),
@@ -324,6 +340,49 @@ fn encode_column(column: &ColumnExtras, out: &mut Vec<u8>) {
     if let Some(check) = &column.check {
         text(out, check.as_bytes());
     }
+    let properties = properties_of(column);
+    out.extend_from_slice(&(properties.len() as u16).to_le_bytes());
+    for (tag, value) in properties {
+        out.push(tag);
+        text(out, value.as_bytes());
+    }
+}
+
+/// Tags of properties.
+mod property {
+    pub(super) const VIRTUAL: u8 = 1;
+    pub(super) const STORED: u8 = 2;
+    pub(super) const DEFAULT: u8 = 3;
+    pub(super) const INVISIBLE: u8 = 4;
+}
+
+fn properties_of(column: &ColumnExtras) -> Vec<(u8, &str)> {
+    let mut properties = Vec::new();
+    if let Some(Generated { expression, stored }) = &column.generated {
+        properties.push((if *stored { property::STORED } else { property::VIRTUAL }, expression.as_str()));
+    }
+    if let ColumnDefault::Expression(expression) = &column.default {
+        properties.push((property::DEFAULT, expression.as_str()));
+    }
+    if column.invisible {
+        properties.push((property::INVISIBLE, ""));
+    }
+    properties
+}
+
+fn decode_properties(reader: &mut ByteReader<'_>, column: &mut ColumnExtras) -> Option<()> {
+    for _ in 0..reader.u16()? {
+        let (tag, value) = (reader.u8()?, reader.text()?);
+        match tag {
+            property::VIRTUAL | property::STORED => {
+                column.generated = Some(Generated { expression: value, stored: tag == property::STORED });
+            }
+            property::DEFAULT => column.default = ColumnDefault::Expression(value),
+            property::INVISIBLE => column.invisible = true,
+            _ => return None,
+        }
+    }
+    Some(())
 }
 
 fn decode_column(reader: &mut ByteReader<'_>) -> Option<ColumnExtras> {
@@ -345,6 +404,8 @@ fn decode_column(reader: &mut ByteReader<'_>) -> Option<ColumnExtras> {
         float_digits: (flags & 8 != 0).then_some((digits, decimals)),
         comment: reader.text()?,
         check: if flags & 16 != 0 { Some(reader.text()?) } else { None },
+        generated: None,
+        invisible: false,
     })
 }
 
@@ -380,7 +441,18 @@ mod tests {
                     float_digits: Some((7, 2)),
                     comment: String::new(),
                     check: Some("`a` > 0".to_owned()),
+                    ..ColumnExtras::default()
                 },
+                ColumnExtras {
+                    generated: Some(Generated { expression: "`a` + 1".to_owned(), stored: true }),
+                    invisible: true,
+                    ..ColumnExtras::default()
+                },
+                ColumnExtras {
+                    generated: Some(Generated { expression: "`a` * 2".to_owned(), stored: false }),
+                    ..ColumnExtras::default()
+                },
+                column(ColumnDefault::Expression("uuid()".to_owned())),
             ],
             index_comments: vec![("k".to_owned(), "why".to_owned())],
             foreign_keys: vec![ForeignKey {
@@ -398,12 +470,23 @@ mod tests {
         for cut in 0..bytes.len() {
             assert!(TableMetadata::decode(&bytes[..cut]).is_err());
         }
-        // The bytes that the version before wrote.
-        let without = TableMetadata { foreign_keys: Vec::new(), checks: Vec::new(), ..metadata.clone() };
-        let mut older = without.encode();
+        // The bytes that older versions wrote.
+        let plain = TableMetadata {
+            columns: vec![column(ColumnDefault::Null)],
+            index_comments: Vec::new(),
+            foreign_keys: Vec::new(),
+            checks: Vec::new(),
+            ..metadata.clone()
+        };
+        let mut older = plain.encode();
+        // The numbers of index comments, of foreign keys and of CHECKs follow the column.
+        let behind = older.len() - 3 * size_of::<u16>();
+        older.drain(behind - size_of::<u16>()..behind);
+        older[0] = TABLE_VERSION_WITHOUT_PROPERTIES;
+        assert_eq!(TableMetadata::decode(&older), Ok(plain.clone()));
         older[0] = TABLE_VERSION_WITHOUT_KEYS;
         older.truncate(older.len() - 2 * size_of::<u16>());
-        assert_eq!(TableMetadata::decode(&older), Ok(without));
+        assert_eq!(TableMetadata::decode(&older), Ok(plain));
         assert_eq!(TableMetadata::decode(&bytes), Ok(metadata));
     }
 

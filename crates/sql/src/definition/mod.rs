@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod column_types;
 pub(crate) mod defaults;
+pub(crate) mod expression;
 pub(crate) mod foreign_key;
 pub(crate) mod metadata;
 pub(crate) mod options;
@@ -11,6 +12,7 @@ pub(crate) mod parse;
 use crate::text::LexicalMode;
 use check::{Check, CheckSpec};
 use engine::IndexDef;
+use expression::ExpressionSpec;
 use foreign_key::{ForeignKey, Reference};
 use types::{Collation, Column, ColumnType, ValueRef};
 
@@ -27,6 +29,17 @@ pub(crate) enum ColumnDefault {
     Binary(Vec<u8>),
     /// CURRENT_TIMESTAMP, with as many digits of a second as the column has.
     Now,
+    /// An expression over the row, as [`expression::normal_text`] gives it.
+    Expression(String),
+}
+
+/// The expression of a generated column.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Generated {
+    /// As [`expression::normal_text`] gives it.
+    pub expression: String,
+    /// STORED, and not VIRTUAL.
+    pub stored: bool,
 }
 
 /// What the SQL layer keeps of a column in addition to name, type and nullability.
@@ -38,10 +51,13 @@ pub(crate) struct ColumnExtras {
     /// The n of INT(n): the width that clients show.
     pub display_width: Option<u8>,
     pub zerofill: bool,
-    /// The condition of CHECK behind the column, see [`check::normal_text`].
+    /// The condition of CHECK behind the column, see [`expression::normal_text`].
     pub check: Option<String>,
     /// FLOAT(m, d): values are rounded to d digits.
     pub float_digits: Option<(u8, u8)>,
+    pub generated: Option<Generated>,
+    /// Not in `*`, nor in an INSERT without a list of columns.
+    pub invisible: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -56,6 +72,10 @@ pub(crate) struct ColumnSpec {
     pub unique: bool,
     /// CHECK behind the column.
     pub check: Option<CheckSpec>,
+    /// The expression of a generated column, and whether it is STORED.
+    pub generated: Option<(ExpressionSpec, bool)>,
+    /// DEFAULT with an expression.
+    pub default: Option<ExpressionSpec>,
     /// REFERENCES behind the column.
     pub reference: Option<Reference>,
     pub extras: ColumnExtras,
@@ -143,7 +163,9 @@ pub(crate) fn quoted_text(text: &str, mode: LexicalMode) -> String {
 /// The value that a default writes. `None` for NULL, for the current time and for no default.
 pub(crate) fn literal(default: &ColumnDefault) -> Option<ValueRef<'_>> {
     match default {
-        ColumnDefault::Unset | ColumnDefault::Null | ColumnDefault::Now => None,
+        ColumnDefault::Unset | ColumnDefault::Null | ColumnDefault::Now | ColumnDefault::Expression(_) => {
+            None
+        }
         ColumnDefault::Number(text) => Some(
             text.parse()
                 .map(ValueRef::Int)

@@ -2,6 +2,7 @@
 
 use super::check::{CheckSpec, check_clause};
 use super::column_types::{collation_of_charset, column_type, combine, name_or_string, number};
+use super::expression::in_parentheses;
 use super::foreign_key::{Reference, ReferentialAction};
 use super::options;
 use super::*;
@@ -78,13 +79,22 @@ pub(crate) fn column_definition(words: &mut Words<'_>, collation: Collation) -> 
     let name = words.name()?;
     names::check_column(&name)?;
     let mut column = column_type(words, name, collation)?;
+    // The expression comes right behind the type.
+    // SERIAL has a value of its own.
+    if !column.auto_increment && (words.accept_all(&["GENERATED", "ALWAYS", "AS"]) || words.accept("AS")) {
+        generated(words, &mut column)?;
+        return Ok(column);
+    }
     loop {
         if words.accept_all(&["NOT", "NULL"]) {
             column.nullable = Some(false);
         } else if words.accept("NULL") {
             column.nullable = Some(true);
         } else if words.accept("DEFAULT") {
-            column.extras.default = default_value(words, &column)?;
+            (column.extras.default, column.default) = match default_value(words, &column)? {
+                DefaultSpec::Value(value) => (value, None),
+                DefaultSpec::Expression(spec) => (ColumnDefault::Unset, Some(spec)),
+            };
         } else if words.accept_all(&["ON", "UPDATE"]) {
             let now = is_now(words, &column)?;
             let temporal =
@@ -120,14 +130,38 @@ pub(crate) fn column_definition(words: &mut Words<'_>, collation: Collation) -> 
             column.reference = Some(reference(words, None)?);
         } else if words.accept("CHECK") {
             column.check = Some(check_clause(words, None)?);
-        } else if words.is("GENERATED") || words.is("AS") || words.is("VIRTUAL") || words.is("PERSISTENT") {
-            return Err(SqlError::not_supported("generated columns"));
         } else if words.accept("COLUMN_FORMAT") || words.accept("STORAGE") {
             words.name()?;
-        } else if words.is("INVISIBLE") {
-            return Err(SqlError::not_supported("invisible columns"));
+        } else if words.accept("INVISIBLE") {
+            column.extras.invisible = true;
         } else {
             return Ok(column);
+        }
+    }
+}
+
+/// What stands behind `AS` in a generated column.
+fn generated(words: &mut Words<'_>, column: &mut ColumnSpec) -> Result<(), SqlError> {
+    let expression = in_parentheses(words)?;
+    let stored = words.accept("PERSISTENT") || words.accept("STORED");
+    if !stored {
+        words.accept("VIRTUAL");
+    }
+    column.generated = Some((expression, stored));
+    loop {
+        if words.accept("UNIQUE") {
+            words.accept("KEY");
+            column.unique = true;
+        } else if words.accept("COMMENT") {
+            column.extras.comment = words.string()?;
+        } else if words.accept("INVISIBLE") {
+            column.extras.invisible = true;
+        } else if words.accept("CHECK") {
+            column.check = Some(check_clause(words, None)?);
+        } else if words.accept("REFERENCES") {
+            column.reference = Some(reference(words, None)?);
+        } else {
+            return Ok(());
         }
     }
 }
@@ -173,15 +207,49 @@ pub(crate) fn invalid_default(column: &str) -> SqlError {
     SqlError::new(ErrorKind::InvalidDefault, format!("Invalid default value for '{column}'"))
 }
 
-/// Reads what follows DEFAULT: a literal, NULL or the current time.
-pub(crate) fn default_value(words: &mut Words<'_>, column: &ColumnSpec) -> Result<ColumnDefault, SqlError> {
-    if words.accept_symbol("(") {
-        let value = default_value(words, column)?;
-        if !words.accept_symbol(")") {
-            return Err(SqlError::not_supported("defaults that are computed"));
+/// What follows DEFAULT.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum DefaultSpec {
+    Value(ColumnDefault),
+    Expression(ExpressionSpec),
+}
+
+/// Reads what follows DEFAULT: a literal, NULL, the current time, or an expression.
+///
+/// # Errors
+/// 1064, 1067.
+pub(crate) fn default_value(words: &mut Words<'_>, column: &ColumnSpec) -> Result<DefaultSpec, SqlError> {
+    let mut ahead = words.clone();
+    if ahead.accept_symbol("(") {
+        // What is a literal in parentheses is one.
+        let literal = default_value(&mut ahead, column);
+        if let Ok(value @ DefaultSpec::Value(_)) = literal
+            && ahead.accept_symbol(")")
+        {
+            *words = ahead;
+            return Ok(value);
         }
-        return Ok(value);
+        return in_parentheses(words).map(DefaultSpec::Expression);
     }
+    if is_call(words) && !is_of_moment(column) {
+        return expression::call(words).map(DefaultSpec::Expression);
+    }
+    if is_call(&ahead) && is_now(&mut ahead, column).is_ok_and(|is_now| !is_now) {
+        return expression::call(words).map(DefaultSpec::Expression);
+    }
+    literal_default(words, column).map(DefaultSpec::Value)
+}
+
+fn is_of_moment(column: &ColumnSpec) -> bool {
+    matches!(column.column_type, ColumnType::DateTime { .. } | ColumnType::Timestamp { .. })
+}
+
+fn is_call(words: &Words<'_>) -> bool {
+    matches!(words.peek(), Word::Bare(_))
+        && matches!(words.peek_second(), Word::Symbol(symbol) if symbol == "(")
+}
+
+fn literal_default(words: &mut Words<'_>, column: &ColumnSpec) -> Result<ColumnDefault, SqlError> {
     if is_now(words, column)? {
         return Ok(ColumnDefault::Now);
     }
@@ -221,14 +289,6 @@ pub(crate) fn default_value(words: &mut Words<'_>, column: &ColumnSpec) -> Resul
         Word::Bare(name) if name.starts_with('_') && matches!(words.peek_second(), Word::Text(_)) => {
             words.next();
             Ok(ColumnDefault::Text(words.string()?))
-        }
-        Word::Bare(_) if !negative => {
-            let mut after = words.clone();
-            after.next();
-            if after.accept_symbol("(") {
-                return Err(SqlError::not_supported("defaults that are computed"));
-            }
-            Err(words.error())
         }
         _ => Err(words.error()),
     }

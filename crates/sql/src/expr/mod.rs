@@ -26,7 +26,7 @@ pub(crate) use aggregate::{
     Accumulator, Aggregate, AggregateKind, CompiledAggregate, GROUP_CONCAT_BYTES, ROOM_KEY_BYTES, Room,
 };
 pub(crate) use coded::{given, is_seen_apart, number_of_bits, read as read_code, seen_type, shown};
-pub(crate) use coerce::{CoerceIssue, Coerced, coerce};
+pub(crate) use coerce::{CoerceIssue, Coerced, coerce, zero_of};
 pub(crate) use compiled::Compiled;
 pub(crate) use functions::Function;
 pub(crate) use integers::{IntegerFilter, IntegerTests};

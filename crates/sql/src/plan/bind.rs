@@ -97,6 +97,8 @@ pub(crate) struct Binder<'a> {
     /// The part that VALUES(column) reads, in INSERT ... ON DUPLICATE KEY UPDATE.
     pub values_part: Option<usize>,
     pub subqueries: Option<&'a dyn Subqueries>,
+    /// Where DEFAULT(column) looks for the column, if not in `scope`.
+    pub defaults: Option<&'a Scope>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,6 +124,7 @@ impl<'a> Binder<'a> {
             aggregate_part: 0,
             values_part: None,
             subqueries: None,
+            defaults: None,
         }
     }
 

@@ -107,6 +107,9 @@ impl Binder<'_> {
             }
             ast::FunctionArguments::Subquery(_) => return Err(SqlError::not_supported("a subquery here")),
         };
+        if name.eq_ignore_ascii_case("DEFAULT") {
+            return self.default_of(list);
+        }
         let unknown = || SqlError::unknown_function(&name);
         let found = Function::lookup(&name).ok_or_else(unknown)?;
         if let Some(kind) = found.aggregate() {

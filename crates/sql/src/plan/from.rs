@@ -194,7 +194,9 @@ impl Planner<'_> {
             ast::JoinConstraint::Natural => {
                 let others: Vec<String> = second.shown.iter().map(|column| name(scope, *column)).collect();
                 let is_common = |name: &String| others.iter().any(|other| other.eq_ignore_ascii_case(name));
-                let mut names: Vec<String> = first.shown.iter().map(|column| name(scope, *column)).collect();
+                let is_visible = |at: &&PartColumn| !scope.tables[at.0].columns[at.1].invisible;
+                let visible = first.shown.iter().filter(is_visible);
+                let mut names: Vec<String> = visible.map(|column| name(scope, *column)).collect();
                 names.retain(is_common);
                 names
             }
@@ -414,7 +416,9 @@ pub(crate) fn scope_of(
             }
             let condition = extras.get(position).and_then(|extras| extras.check.as_ref());
             Ok(ScopeColumn {
-                is_json: condition.is_some_and(|check| *check == CheckSpec::of_json(&column.name).condition),
+                is_json: condition
+                    .is_some_and(|check| *check == CheckSpec::of_json(&column.name).condition.text),
+                invisible: extras.get(position).is_some_and(|extras| extras.invisible),
                 name: column.name.clone(),
                 template: None,
                 column_type: column.column_type.clone(),
@@ -430,6 +434,7 @@ pub(crate) fn scope_of(
         columns,
         nullable: false,
         is_stored: def.is_some(),
+        extras,
         need: None,
     })
 }
@@ -507,7 +512,7 @@ pub(crate) fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
             meta.org_table = alias.to_string();
             meta.traits = ColumnTraits { zerofill: meta.traits.zerofill, ..ColumnTraits::default() };
             let (column_type, nullable) = (meta.column_type.clone(), !meta.not_null);
-            ScopeColumn { name, template, column_type, nullable, is_json: false, meta }
+            ScopeColumn { name, template, column_type, nullable, is_json: false, invisible: false, meta }
         })
         .collect();
     ScopeTable {
@@ -517,6 +522,7 @@ pub(crate) fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
         columns,
         nullable: false,
         is_stored: false,
+        extras: Vec::new(),
         need: None,
     }
 }

@@ -6,9 +6,11 @@
 
 pub(crate) mod access;
 pub(crate) mod bind;
+mod bind_default;
 mod bind_function;
 pub(crate) mod change;
 pub(crate) mod checks;
+pub(crate) mod computed;
 mod cost;
 pub(crate) mod explain;
 mod explain_json;

@@ -3,6 +3,7 @@
 use super::names::Name;
 use crate::accounts::Rights;
 use crate::accounts::access::TableNeed;
+use crate::definition::ColumnExtras;
 use crate::expr::{ColumnRef, Expr};
 use crate::{ColumnMeta, ErrorKind, SqlError};
 use sqlparser::ast;
@@ -39,6 +40,8 @@ pub(crate) struct ScopeTable {
     pub nullable: bool,
     /// True if its values are as a table stores them: TIMESTAMP in UTC.
     pub is_stored: bool,
+    /// What a table's definition says of each column. Empty for other things than tables.
+    pub extras: Vec<ColumnExtras>,
     /// What the statement needs of it; notes the columns that are read. `None` for what needs no right.
     pub need: Option<Rc<RefCell<TableNeed>>>,
 }
@@ -53,6 +56,8 @@ pub(crate) struct ScopeColumn {
     pub nullable: bool,
     /// True for a column whose CHECK is that of JSON.
     pub is_json: bool,
+    /// True for a column that `*` leaves out.
+    pub invisible: bool,
     pub meta: ColumnMeta,
 }
 
@@ -188,7 +193,8 @@ impl Scope {
                 return Err(SqlError::new(ErrorKind::NoTablesUsed, "No tables used"));
             }
             self.tables.iter().for_each(note);
-            return Ok(self.shown.clone());
+            let is_visible = |at: &&PartColumn| !self.is_invisible(**at);
+            return Ok(self.shown.iter().filter(is_visible).copied().collect());
         };
         let mut meant = self
             .tables
@@ -202,7 +208,12 @@ impl Scope {
         Ok(meant
             .inspect(|(_, table)| note(table))
             .flat_map(|(part, table)| (0..table.columns.len()).map(move |column| (part, column)))
+            .filter(|at| !self.is_invisible(*at))
             .collect())
+    }
+
+    fn is_invisible(&self, (part, column): PartColumn) -> bool {
+        self.tables[part].columns[column].invisible
     }
 }
 

@@ -15,6 +15,7 @@ mod memory;
 mod phases;
 pub(crate) mod plans;
 mod progress_meter;
+pub(crate) mod quiet;
 pub(crate) mod relations;
 pub(crate) mod slots;
 mod target;

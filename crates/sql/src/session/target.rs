@@ -7,6 +7,7 @@ use crate::locks::Mode;
 use crate::locks::Used;
 use crate::names;
 use crate::plan::checks::Checks;
+use crate::plan::computed::Computed;
 use crate::{Instance, Session, SqlError};
 use engine::{Table, TableDef};
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub(crate) struct Target {
     pub metadata: TableMetadata,
     pub auto_increment: Option<AutoIncrement>,
     checks: Option<Checks>,
+    pub computed: Option<Computed>,
     /// The tables around it, by FOREIGN KEY.
     relatives: FamilyView,
     /// `Table::version` when this was made. If the table has another version, this is stale.
@@ -51,7 +53,8 @@ impl Target {
         });
         let relatives = FamilyView::new(&instance.relations, &instance.database, &table);
         let checks = Checks::of(&def, &metadata)?;
-        Ok(Target { table, def, metadata, auto_increment, checks, relatives, version })
+        let computed = Computed::of(&def, &metadata)?;
+        Ok(Target { table, def, metadata, auto_increment, checks, computed, relatives, version })
     }
 
     /// As a table that a statement changes under the table's own name.
@@ -83,6 +86,15 @@ impl Target {
             .zip(&self.metadata.columns)
             .map(|(column, extras)| column_default(column, extras, clock))
             .collect()
+    }
+
+    pub(crate) fn is_generated(&self, column: usize) -> bool {
+        self.metadata.columns[column].generated.is_some()
+    }
+
+    /// The columns that a statement without a list of columns means.
+    pub(crate) fn visible(&self) -> Vec<usize> {
+        (0..self.def.columns.len()).filter(|column| !self.metadata.columns[*column].invisible).collect()
     }
 
     pub(crate) fn column(&self, name: &str) -> Option<usize> {

@@ -199,7 +199,7 @@ fn coerce_any<'a>(value: ValueRef<'a>, column: &Column, zone: Option<&Zone>, are
 }
 
 /// The zero of a type: 0, the empty text, the zero date.
-fn zero_of(column_type: &ColumnType) -> ValueRef<'static> {
+pub(crate) fn zero_of(column_type: &ColumnType) -> ValueRef<'static> {
     match *column_type {
         ColumnType::Int { unsigned: false, .. } => ValueRef::Int(0),
         ColumnType::Int { unsigned: true, .. }

@@ -103,12 +103,12 @@ mod encoding;
 pub(crate) mod json;
 #[cfg(test)]
 mod listing;
-mod locks;
+pub(crate) mod locks;
 mod moment_text;
 pub(crate) mod number;
 mod packing;
 mod secrets;
-mod session;
+pub(crate) mod session;
 pub(crate) mod syntax;
 pub(crate) mod text;
 pub(crate) mod time;

@@ -22,7 +22,8 @@ use crate::definition::column_types::name_or_string;
 use crate::definition::foreign_key::ForeignKey;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::parse::{
-    charset_option, check_of_table, column_definition, default_value, key_definition, table_options,
+    DefaultSpec, charset_option, check_of_table, column_definition, default_value, key_definition,
+    table_options,
 };
 use crate::definition::*;
 use crate::session::ProgressMeter;
@@ -50,7 +51,7 @@ pub(super) enum Action {
     /// The old name and the new definition.
     ChangeColumn(String, ColumnSpec, ColumnPosition),
     /// `None` for DROP DEFAULT.
-    SetDefault(String, Option<ColumnDefault>),
+    SetDefault(String, Option<DefaultSpec>),
     RenameColumn(String, String),
     AddKey(KeySpec),
     AddCheck(CheckSpec),
@@ -458,6 +459,8 @@ pub(super) fn columns_of(def: &TableDef, metadata: &TableMetadata) -> Vec<Column
             unique: false,
             reference: None,
             check: None,
+            generated: None,
+            default: None,
             extras: extras.clone(),
         })
         .collect()
@@ -554,6 +557,7 @@ fn changed(
             Action::ChangeColumn(old, column, position) => {
                 let at = find_column(&spec.columns, old, &def.name)?;
                 rename_in_keys(&mut spec, old, &column.name);
+                check_kind(&spec.columns[at], column)?;
                 spec.columns[at] = column.clone();
                 let to = match position {
                     ColumnPosition::First => 0,
@@ -570,7 +574,7 @@ fn changed(
             }
             Action::SetDefault(name, value) => {
                 let at = find_column(&spec.columns, name, &def.name)?;
-                spec.columns[at].extras.default = value.clone().unwrap_or_default();
+                set_default(&mut spec.columns[at], value.clone())?;
             }
             Action::RenameColumn(from, to) => {
                 crate::names::check_column(to)?;
@@ -610,6 +614,35 @@ fn changed(
         }
     }
     Ok((spec, sources))
+}
+
+/// # Errors
+/// 1907.
+fn set_default(column: &mut ColumnSpec, value: Option<DefaultSpec>) -> Result<(), SqlError> {
+    if column.extras.generated.is_some() {
+        return Err(SqlError::not_yet_for_generated());
+    }
+    (column.extras.default, column.default) = match value {
+        None => (ColumnDefault::Unset, None),
+        Some(DefaultSpec::Value(value)) => (value, None),
+        Some(DefaultSpec::Expression(written)) => (ColumnDefault::Unset, Some(written)),
+    };
+    Ok(())
+}
+
+/// As in MariaDB, a column does not become VIRTUAL, nor a VIRTUAL column another one. A STORED one may become
+/// a plain one.
+///
+/// # Errors
+/// 1907.
+fn check_kind(old: &ColumnSpec, new: &ColumnSpec) -> Result<(), SqlError> {
+    let before = old.extras.generated.as_ref().map(|generated| generated.stored);
+    let after = new.generated.as_ref().map(|(_, stored)| *stored);
+    let is_virtual = |kind: Option<bool>| kind == Some(false);
+    match is_virtual(before) != is_virtual(after) {
+        true => Err(SqlError::not_yet_for_generated()),
+        false => Ok(()),
+    }
 }
 
 /// # Errors
@@ -679,7 +712,15 @@ fn rename_in_keys(spec: &mut TableSpec, from: &str, to: &str) {
     }
     // Conditions quote the names of columns.
     let (from, to) = (quoted(from, LexicalMode::NONE), quoted(to, LexicalMode::NONE));
-    let of_columns = spec.columns.iter_mut().filter_map(|column| column.extras.check.as_mut());
+    let of_columns = spec.columns.iter_mut().flat_map(|column| {
+        let extras = &mut column.extras;
+        let default = match &mut extras.default {
+            ColumnDefault::Expression(text) => Some(text),
+            _ => None,
+        };
+        let generated = extras.generated.as_mut().map(|generated| &mut generated.expression);
+        extras.check.as_mut().into_iter().chain(generated).chain(default)
+    });
     let of_table = spec.old_checks.iter_mut().map(|check| &mut check.condition);
     for condition in of_columns.chain(of_table) {
         *condition = condition.replace(&from, &to);

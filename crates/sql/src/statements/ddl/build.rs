@@ -1,6 +1,7 @@
 //! Checks a definition that a statement wrote, and makes the engine's definition of it.
 
-use crate::definition::check::{self, Check};
+use crate::definition::check::Check;
+use crate::definition::expression::{self, ExpressionSpec};
 use crate::definition::foreign_key::{self, ForeignKey, Reference};
 use crate::definition::metadata::TableMetadata;
 use crate::definition::options::{self, Asking, Meaning};
@@ -8,6 +9,8 @@ use crate::definition::parse::invalid_default;
 use crate::definition::*;
 use crate::expr::{CoerceIssue, coerce};
 use crate::plan::checks::Checks;
+use crate::plan::computed::{Computed, not_allowed};
+use crate::text::LexicalMode;
 use crate::variables::SqlMode;
 use crate::variables::assign::engine_named;
 use crate::variables::time_zones::Zone;
@@ -61,12 +64,7 @@ pub(super) fn build(
     warnings: &mut Warnings,
 ) -> Result<TableDef, SqlError> {
     names::check_table(name)?;
-    if spec.columns.is_empty() {
-        return Err(error(ErrorKind::TableNeedsColumns, "A table must have at least 1 column"));
-    }
-    if spec.columns.len() > COLUMNS_MAX {
-        return Err(error(ErrorKind::TooManyColumns, "Too many columns"));
-    }
+    check_count(&spec.columns)?;
     let engine = chosen_engine(name, &spec, around, warnings)?;
     for what in &spec.ignored {
         warnings.warn(ErrorKind::NotSupported, format!("{what} is accepted and has no effect"));
@@ -74,6 +72,7 @@ pub(super) fn build(
     check_duplicates(&spec.columns)?;
     keys_of_columns(&mut spec);
     let checks = checks(&mut spec)?;
+    settle_expressions(&mut spec)?;
     let foreign_keys = foreign_keys(name, around.database, &mut spec)?;
     let primary = primary_key(&mut spec)?;
     let auto_increment = auto_increment_column(&spec)?;
@@ -137,6 +136,7 @@ pub(super) fn build(
         foreign_keys,
         checks,
     };
+    check_generated_keys(&metadata.foreign_keys, &metadata.columns, &columns)?;
     let def = TableDef {
         database: around.database.to_owned(),
         name: name.to_owned(),
@@ -151,7 +151,99 @@ pub(super) fn build(
     };
     // What cannot be evaluated is refused here.
     Checks::of(&def, &metadata)?;
+    Computed::of(&def, &metadata)?;
     Ok(def)
+}
+
+/// Gives the columns the texts of their expressions.
+///
+/// # Errors
+/// 1064, 1113, 1903, 1905, 4108.
+fn settle_expressions(spec: &mut TableSpec) -> Result<(), SqlError> {
+    let mut texts = Vec::new();
+    for column in &spec.columns {
+        let text = |spec_of: &ExpressionSpec| expression::normal_text(spec_of, &spec.columns);
+        let generated = column.generated.as_ref().map(|(written, _)| text(written)).transpose()?;
+        texts.push((generated, column.default.as_ref().map(text).transpose()?));
+    }
+    for (column, (generated, default)) in spec.columns.iter_mut().zip(texts) {
+        if let (Some(expression), Some((_, stored))) = (generated, &column.generated) {
+            column.extras.generated = Some(Generated { expression, stored: *stored });
+        }
+        if let Some(text) = default {
+            column.extras.default = ColumnDefault::Expression(text);
+        }
+    }
+    if spec.columns.iter().all(|column| column.extras.invisible) {
+        return Err(error(ErrorKind::TableNeedsColumns, "A table must have at least 1 column"));
+    }
+    let is_primary =
+        |name: &str| spec.keys.iter().any(|key| key.kind == KeyKind::Primary && has_part(key, name));
+    for column in &spec.columns {
+        let extras = &column.extras;
+        if extras.generated.is_some() && is_primary(&column.name) {
+            let text = "Primary key cannot be defined upon a generated column";
+            return Err(error(ErrorKind::PrimaryKeyOnGenerated, text));
+        }
+        let has_value = column.nullable != Some(false) && !is_primary(&column.name)
+            || column.auto_increment
+            || extras.generated.is_some()
+            || extras.default != ColumnDefault::Unset;
+        if extras.invisible && !has_value {
+            let name = quoted(&column.name, LexicalMode::NONE);
+            let text = format!("Invisible column {name} must have a default value");
+            return Err(error(ErrorKind::InvisibleNeedsDefault, text));
+        }
+    }
+    Ok(())
+}
+
+fn has_part(key: &KeySpec, column: &str) -> bool {
+    key.parts.iter().any(|part| part.column.eq_ignore_ascii_case(column))
+}
+
+/// Refuses what a FOREIGN KEY would do to generated columns, or to columns that they are made from.
+///
+/// # Errors
+/// 1235, 1905.
+fn check_generated_keys(
+    keys: &[ForeignKey],
+    metadata: &[ColumnExtras],
+    columns: &[Column],
+) -> Result<(), SqlError> {
+    use foreign_key::ReferentialAction::{Cascade, SetNull};
+    let is_generated = |name: &String| {
+        let at = columns.iter().position(|column| column.name == *name);
+        at.is_some_and(|at| metadata[at].generated.is_some())
+    };
+    // Where an expression reads the column, the column that it makes, and whether that is STORED.
+    let reader = |name: &String| {
+        let quoted = quoted(name, LexicalMode::NONE);
+        columns.iter().zip(metadata).find_map(|(column, extras)| {
+            let made = extras.generated.as_ref().filter(|made| made.expression.contains(&quoted))?;
+            Some((name.clone(), column.name.clone(), made.stored))
+        })
+    };
+    for key in keys {
+        let clauses = [
+            (key.on_delete == SetNull, "ON DELETE SET NULL"),
+            (key.on_update == Cascade, "ON UPDATE CASCADE"),
+            (key.on_update == SetNull, "ON UPDATE SET NULL"),
+        ];
+        let Some((_, clause)) = clauses.iter().find(|(changes, _)| *changes) else { continue };
+        if key.columns.iter().any(is_generated) {
+            let text = format!("Cannot define foreign key with {clause} clause on a generated column");
+            return Err(error(ErrorKind::ForeignKeyOnGenerated, text));
+        }
+        if let Some((read, made, stored)) = key.columns.iter().find_map(reader) {
+            let what = format!("{clause} of a column that others are made from");
+            return Err(match stored {
+                true => not_allowed(&read, "GENERATED ALWAYS AS", &made),
+                false => SqlError::not_supported(&what),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Gives the columns their conditions. Returns those of the table.
@@ -161,7 +253,11 @@ pub(super) fn build(
 fn checks(spec: &mut TableSpec) -> Result<Vec<Check>, SqlError> {
     let mut conditions = Vec::new();
     for column in &spec.columns {
-        let own = column.check.as_ref().map(|check| check::normal_text(check, &spec.columns)).transpose()?;
+        let own = column
+            .check
+            .as_ref()
+            .map(|check| expression::normal_text(&check.condition, &spec.columns))
+            .transpose()?;
         conditions.push(own);
     }
     for (column, own) in spec.columns.iter_mut().zip(conditions) {
@@ -169,7 +265,7 @@ fn checks(spec: &mut TableSpec) -> Result<Vec<Check>, SqlError> {
     }
     let mut checks = std::mem::take(&mut spec.old_checks);
     for written in std::mem::take(&mut spec.checks) {
-        let condition = check::normal_text(&written, &spec.columns)?;
+        let condition = expression::normal_text(&written.condition, &spec.columns)?;
         let is_taken = |name: &str| checks.iter().any(|other| other.name.eq_ignore_ascii_case(name));
         let name = match written.name {
             Some(name) if is_taken(&name) => {
@@ -241,6 +337,18 @@ fn chosen_engine(
             Ok(around.default_engine.clone())
         }
     }
+}
+
+/// # Errors
+/// 1113, 1117.
+fn check_count(columns: &[ColumnSpec]) -> Result<(), SqlError> {
+    if columns.is_empty() {
+        return Err(error(ErrorKind::TableNeedsColumns, "A table must have at least 1 column"));
+    }
+    if columns.len() > COLUMNS_MAX {
+        return Err(error(ErrorKind::TooManyColumns, "Too many columns"));
+    }
+    Ok(())
 }
 
 fn check_duplicates(columns: &[ColumnSpec]) -> Result<(), SqlError> {

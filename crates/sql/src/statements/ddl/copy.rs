@@ -1,16 +1,17 @@
 //! Copies the rows of one table into another that has different columns.
 
-use crate::definition::ColumnDefault;
 use crate::definition::defaults::{column_default, implicit_default};
 use crate::definition::metadata::TableMetadata;
-use crate::expr::{CoerceIssue, Coerced, SqlMode, coerce, given};
+use crate::definition::{ColumnDefault, ColumnExtras};
+use crate::expr::{CoerceIssue, Coerced, SqlMode, coerce, given, zero_of};
+use crate::plan::computed::Computed;
 use crate::session::ProgressMeter;
-use crate::statements::dml::{note_issue, write_error};
+use crate::statements::dml::{Making, note_issue, write_error};
 use crate::variables::time_zones::Zone;
 use crate::{ResultSink, Session, SqlError};
 use base::IndexId;
 use bumpalo::Bump;
-use engine::{Direction, KeyList, KeyRange, Table};
+use engine::{Direction, KeyList, KeyRange, Table, TableDef};
 use types::{Column, ColumnType, Value, ValueRef};
 
 /// How many rows are passed to the engine at once.
@@ -36,7 +37,10 @@ pub(super) fn copy_rows(
     let defaults: Vec<Value> = described.map(of).collect();
     let mode: SqlMode = session.variables.common.sql_mode.into();
     // If the columns and their order are the same, row images are copied unchanged.
+    let computed = Computed::of(&new, &metadata)?;
+    let strict = session.variables.common.sql_mode.is_strict();
     let same = old.columns == new.columns
+        && computed.is_none()
         && sources.iter().enumerate().all(|(position, source)| *source == Some(position));
     let instance = session.instance.clone();
     let zone = session.variables.zone().clone();
@@ -72,6 +76,11 @@ pub(super) fn copy_rows(
         let mut values: Vec<ValueRef<'_>> = Vec::with_capacity(sources.len());
         for (position, source) in sources.iter().enumerate() {
             let column = &new.columns[position];
+            let extras = &metadata.columns[position];
+            if is_computed(extras, *source) {
+                values.push(ValueRef::Null);
+                continue;
+            }
             let stays = |source: usize| keeps(&old.columns[source].column_type, &column.column_type);
             let value = match source {
                 Some(source) if stays(*source) => view.get(*source),
@@ -79,16 +88,14 @@ pub(super) fn copy_rows(
                 Some(source) => {
                     let from = &old.columns[*source].column_type;
                     let (value, coerced) = converted(view.get(*source), from, column, &zone, &arena);
-                    let coerced = coerced
-                        .in_digits(metadata.columns[position].float_digits)
-                        .in_mode(&value, column, mode);
+                    let coerced = coerced.in_digits(extras.float_digits).in_mode(&value, column, mode);
                     note_issue(session, &coerced, &new, &column.name, count)?;
                     coerced.value
                 }
                 None if new.auto_increment == Some(position) => {
                     ValueRef::Int(to.reserve_auto_increment(1)? as i64)
                 }
-                None if metadata.columns[position].default == ColumnDefault::Unset => {
+                None if extras.default == ColumnDefault::Unset => {
                     let value = defaults[position].as_ref();
                     check_implicit(&value, column, mode, &arena)
                         .map_err(|issue| issue.to_error_in(&new.database, &new.name, &column.name, count))?;
@@ -96,24 +103,50 @@ pub(super) fn copy_rows(
                 }
                 None => defaults[position].as_ref(),
             };
-            let value = if !value.is_null() || column.nullable {
-                value
-            } else if let Some(now) = clock.in_place_of_null(column) {
-                now
-            } else {
-                // A NULL that the column cannot hold counts as cut, as in MariaDB, and not as NULL.
-                let value = coerce(value, column, None, &arena).value;
-                let cut = Coerced { value, issue: Some(CoerceIssue::Truncated) };
-                note_issue(session, &cut, &new, &column.name, count)?;
-                cut.value
-            };
-            values.push(value);
+            values.push(match value {
+                ValueRef::Null if !column.nullable => in_place_of_null(session, column, &new, count)?,
+                value => value,
+            });
+        }
+        if let Some(computed) = &computed {
+            let (def, metadata) = (&*new, &metadata);
+            let making = Making { def, metadata, computed, strict, number: count };
+            // Of the defaults, only those of new columns are computed.
+            making.complete(session, &mut values, &|column| sources[column].is_some(), &arena)?;
         }
         to.row_codec().encode(&values, &mut image);
         batch.push(&image);
     }
     write.commit()?;
     Ok(count)
+}
+
+/// True if the value is made from the rest of the row.
+fn is_computed(extras: &ColumnExtras, source: Option<usize>) -> bool {
+    match &extras.default {
+        ColumnDefault::Expression(_) => source.is_none(),
+        _ => extras.generated.is_some(),
+    }
+}
+
+/// What a column that cannot be NULL has instead.
+///
+/// # Errors
+/// 1265 in strict mode.
+fn in_place_of_null(
+    session: &mut Session,
+    column: &Column,
+    def: &TableDef,
+    row: u64,
+) -> Result<ValueRef<'static>, SqlError> {
+    if let Some(now) = session.clock().in_place_of_null(column) {
+        return Ok(now);
+    }
+    // A NULL that the column cannot hold counts as cut, as in MariaDB, and not as NULL.
+    let value = zero_of(&column.column_type);
+    let cut = Coerced { value, issue: Some(CoerceIssue::Truncated) };
+    note_issue(session, &cut, def, &column.name, row)?;
+    Ok(cut.value)
 }
 
 /// A value of a column of type `from` as a statement reads it, and what another column stores for it.

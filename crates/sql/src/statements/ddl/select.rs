@@ -5,7 +5,9 @@ use super::foreign_keys::{Before, check_conditions, check_definition, note_defin
 use super::table::{surroundings, table_error};
 use crate::audit::TableUse;
 use crate::definition::*;
+use crate::plan::computed::Computed;
 use crate::spill::{Spool, Spooled, Workspace, append_row, read_row};
+use crate::statements::dml::Making;
 use crate::text::parse::{self, Statement, Words};
 use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError};
 use bumpalo::Bump;
@@ -122,6 +124,8 @@ fn column_of(meta: &ColumnMeta) -> ColumnSpec {
         unique: false,
         reference: None,
         check: None,
+        generated: None,
+        default: None,
         extras: ColumnExtras::default(),
     }
 }
@@ -144,6 +148,8 @@ fn fill(
                 .unwrap_or_else(|| crate::definition::defaults::implicit_default(column))
         })
         .collect();
+    let computed = Computed::of(&def, &metadata)?;
+    let strict = session.variables.common.sql_mode.is_strict();
     let instance = session.instance.clone();
     let mut write = instance.database.begin_write()?;
     let mut arena = Bump::new();
@@ -178,6 +184,11 @@ fn fill(
                 return Err(error);
             }
             values[*position] = coerced.value;
+        }
+        if let Some(computed) = &computed {
+            let (def, metadata) = (&*def, &metadata);
+            let making = Making { def, metadata, computed, strict, number };
+            making.complete(session, &mut values, &|column| target.contains(&column), &arena)?;
         }
         if let Some(column) = def.auto_increment.filter(|column| !target.contains(column)) {
             values[column] = ValueRef::Int(table.reserve_auto_increment(1)? as i64);

@@ -46,7 +46,6 @@ fn definitions_that_mariadb_refuses_are_refused_with_its_numbers() {
         ("(a INT AUTO_INCREMENT)", 1075),
         ("(a INT AUTO_INCREMENT PRIMARY KEY, b INT AUTO_INCREMENT, KEY (b))", 1075),
         ("(a INT NOT NULL DEFAULT NULL)", 1067),
-        ("(a INT DEFAULT NOW())", 1067),
         ("(a INT, KEY k (a(10)))", 1089),
         ("(a VARCHAR(10), KEY k (a(11)))", 1089),
         ("(a TEXT, KEY (a))", 1170),

@@ -1,15 +1,18 @@
 //! `SET column = expression` on the newest image of a row. UPDATE and ON DUPLICATE KEY UPDATE use it.
 
+use super::computing::value_for_generated;
 use super::inserter::{copy_to, no_default};
 use crate::accounts::Rights;
 use crate::definition::defaults::Clock;
 use crate::expr::{CoerceIssue, ColumnRef, Compiled, Context, Expr, Part, Row, coerce};
 use crate::plan::bind::{Binder, SlotInfo, Subqueries};
 use crate::plan::checks::Checks;
+use crate::plan::computed::ComputedColumn;
 use crate::plan::object_name;
 use crate::plan::query::Planner;
 use crate::plan::scope::{Scope, written};
 use crate::session::Target;
+use crate::session::quiet::Quiet;
 use crate::{ErrorKind, SqlError, Warnings};
 use sqlparser::ast;
 use std::collections::BTreeMap;
@@ -285,6 +288,7 @@ impl<'a> Assigning<'a> {
         let mut values: Vec<ValueRef<'a>> = Vec::new();
         row.image.read_into(&mut values);
         self.set(&mut values, row.others, row.number, context, warnings)?;
+        self.complete(&mut values, row.number, context, warnings)?;
         self.finish(&row.image, &mut values, context, warnings, out, outcome)
     }
 
@@ -305,7 +309,9 @@ impl<'a> Assigning<'a> {
         }
         let start = out.len();
         outcome.refused = false;
-        let finished = self.finish(&image, &mut values, context, warnings, out, outcome);
+        let finished = self
+            .complete(&mut values, 1, context, warnings)
+            .and_then(|()| self.finish(&image, &mut values, context, warnings, out, outcome));
         outcome.note(finished, start, out)
     }
 
@@ -333,6 +339,8 @@ impl<'a> Assigning<'a> {
             }
         }
         if stamped {
+            // What is to be told has been told.
+            self.complete(values, 1, context, &mut Warnings::default())?;
             out.truncate(start);
             codec.encode(values, out);
         }
@@ -348,6 +356,61 @@ impl<'a> Assigning<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// Computes the generated columns of a row, if there are any.
+    ///
+    /// # Errors
+    /// Those of the expressions, and of values that do not fit.
+    fn complete(
+        &self,
+        values: &mut [ValueRef<'a>],
+        number: u64,
+        context: &Context<'a>,
+        warnings: &mut Warnings,
+    ) -> Result<(), SqlError> {
+        let Some(computed) = &self.target.computed else { return Ok(()) };
+        for column in computed.columns().iter().filter(|column| !column.is_default) {
+            let value = match column.is_quiet {
+                true => {
+                    let quiet = Quiet(context.environment);
+                    let value = column.evaluate(values, &Context { environment: &quiet, ..*context })?;
+                    copy_to(value, context.arena)
+                }
+                false => column.evaluate(values, context)?,
+            };
+            let described = &self.target.def.columns[column.column];
+            let digits = self.target.metadata.columns[column.column].float_digits;
+            let zone = Some(context.environment.time_zone());
+            let coerced = coerce(value, described, zone, context.arena).in_digits(digits).in_mode(
+                &value,
+                described,
+                context.environment.sql_mode(),
+            );
+            if let Some(issue) = coerced.issue.as_ref().filter(|_| !column.is_quiet) {
+                self.note(issue, &described.name, number, warnings)?;
+            }
+            values[column.column] = coerced.value;
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// Those of a value that does not fit, where that is an error.
+    fn note(
+        &self,
+        issue: &CoerceIssue,
+        column: &str,
+        number: u64,
+        warnings: &mut Warnings,
+    ) -> Result<(), SqlError> {
+        let (def, strictness) = (&*self.target.def, self.strictness);
+        let refuse = strictness.strict && issue.is_error_when_strict();
+        if refuse && !strictness.ignore {
+            return Err(issue.to_error_in(&def.database, &def.name, column, number));
+        }
+        super::warn_of_issue(issue, def, column, number, warnings);
+        Ok(())
     }
 
     /// Sets the columns in the values of row `number`. `others` are the rows of further tables in the scope.
@@ -371,7 +434,7 @@ impl<'a> Assigning<'a> {
                     let parts: &'a [Part<'a>] = context.arena.alloc_slice_copy(&parts);
                     Some(compiled.exact(&Row(parts), context)?)
                 }
-                Right::Default => None,
+                Right::Default => self.computed_default(*column, values, context)?,
             };
             values[*column] = self.fit((0, *column), right, value, number, context, warnings)?;
         }
@@ -394,11 +457,22 @@ impl<'a> Assigning<'a> {
         for (column, right) in &self.assignments.0 {
             let value = match right {
                 Right::Value(compiled) | Right::Moment(compiled) => Some(compiled.exact(row, context)?),
-                Right::Default => None,
+                Right::Default => self.computed_default(*column, values, context)?,
             };
             values[*column] = self.fit((part, *column), right, value, 1, context, warnings)?;
         }
         Ok(())
+    }
+
+    /// The value of a computed default, over the row as it is.
+    fn computed_default(
+        &self,
+        column: usize,
+        values: &[ValueRef<'a>],
+        context: &Context<'a>,
+    ) -> Result<Option<ValueRef<'a>>, SqlError> {
+        let computed = computed_default(self.target, column);
+        computed.map(|computed| computed.evaluate(values, context)).transpose()
     }
 
     /// The value that a column, by its part and position, gets for the value of `right`; `None` is DEFAULT's.
@@ -425,6 +499,17 @@ impl<'a> Assigning<'a> {
                 }
             },
         };
+        if target.is_generated(column) {
+            // NULL may be given for one.
+            if !value.is_null() {
+                let error = value_for_generated(&target.def, column);
+                if strictness.strict && !strictness.ignore {
+                    return Err(error);
+                }
+                warnings.warn(error.kind, error.message);
+            }
+            return Ok(ValueRef::Null);
+        }
         if value.is_null() && strictness.generates && target.def.auto_increment == Some(column) {
             return Ok(value);
         }
@@ -443,7 +528,8 @@ impl<'a> Assigning<'a> {
         let digits = target.metadata.columns[column].float_digits;
         let zone = match right {
             Right::Value(_) => Some(context.environment.time_zone()),
-            Right::Moment(_) | Right::Default => None,
+            Right::Default => computed_default(target, column).map(|_| context.environment.time_zone()),
+            Right::Moment(_) => None,
         };
         let mut coerced = coerce(value, described, zone, context.arena).in_digits(digits);
         // What a column has, it may keep.
@@ -455,15 +541,14 @@ impl<'a> Assigning<'a> {
             coerced = coerced.in_mode(&value, described, context.environment.sql_mode());
         }
         if let Some(issue) = &coerced.issue {
-            let def = &*target.def;
-            let refuse = strictness.strict && issue.is_error_when_strict();
-            if refuse && !strictness.ignore {
-                return Err(issue.to_error_in(&def.database, &def.name, &described.name, number));
-            }
-            super::warn_of_issue(issue, def, &described.name, number, warnings);
+            self.note(issue, &described.name, number, warnings)?;
         }
         Ok(coerced.value)
     }
+}
+
+fn computed_default(target: &Target, column: usize) -> Option<&ComputedColumn> {
+    target.computed.as_ref().and_then(|computed| computed.default_of(column))
 }
 
 /// The new values of ON UPDATE CURRENT_TIMESTAMP columns.

@@ -13,6 +13,7 @@ use crate::expr::{self, Compiled, Context, ListSet, Part, Row, Slots, cells};
 use crate::locks::Mode;
 use crate::memory::Charge;
 use crate::plan::bind::Binder;
+use crate::plan::from::single_scope;
 use crate::plan::names::LiteralText;
 use crate::plan::object_name;
 use crate::plan::plan::{Dependency, QueryPlan, StatementPlan, SubqueryPlan};
@@ -101,7 +102,9 @@ pub(super) fn plan_insert(
         }
         Some(_) => return Err(SqlError::not_supported("ON CONFLICT")),
     };
-    let (columns, given) = given(&planner, insert, on_duplicate_update.as_ref())?;
+    // DEFAULT(column) looks here.
+    let defaults = single_scope(&database, &table_name, &target.table)?;
+    let (columns, given) = given(&planner, insert, on_duplicate_update.as_ref(), &defaults)?;
     let query = match &given {
         Planned::Query(query) => Some(query),
         Planned::Rows(_) => None,
@@ -200,6 +203,7 @@ fn given(
     planner: &Planner<'_>,
     insert: &ast::Insert,
     update: Option<&OnDuplicateUpdate>,
+    defaults: &Scope,
 ) -> Result<(Option<Vec<String>>, Planned), SqlError> {
     let none = Scope::default();
     let item = |expr: &ast::Expr| -> Result<Item, SqlError> {
@@ -207,6 +211,7 @@ fn given(
             return Ok(Item::Default);
         }
         let mut binder = Binder::new(&none, planner.slots, "field list");
+        binder.defaults = Some(defaults);
         binder.subqueries = Some(planner);
         Compiled::for_column(&binder.bind(expr)?, None, planner.connection).map(Item::Value)
     };

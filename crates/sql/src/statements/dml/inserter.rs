@@ -1,6 +1,7 @@
 //! Prepares rows for a table: converts values to images, generates AUTO_INCREMENT numbers, handles
 //! duplicates.
 
+use super::computing::{Making, value_for_generated};
 use super::foreign_keys::{Keeper, or_take_back};
 use super::{UniqueKey, note_issue, write_error};
 use crate::definition::defaults::implicit_default;
@@ -59,6 +60,8 @@ pub(crate) struct Inserter {
     defaults: Vec<Option<Value>>,
     /// Columns that have neither a value nor a default: 1364.
     missing: Vec<usize>,
+    /// True if the statement names no columns: `VALUES ()` is then a row of defaults.
+    takes_defaults: bool,
     on_duplicate: OnDuplicate,
     strict: bool,
     no_zero_generates: bool,
@@ -88,11 +91,13 @@ impl Inserter {
         names: Option<&[S]>,
         on_duplicate: OnDuplicate,
     ) -> Result<Inserter, SqlError> {
+        let takes_defaults = names.is_none_or(<[S]>::is_empty);
         let columns = match names {
-            None => (0..target.def.columns.len()).collect(),
+            None => target.visible(),
             Some(names) => columns_of(&target, names)?,
         };
-        Ok(Inserter::of_columns(session, target, columns, on_duplicate))
+        let inserter = Inserter::of_columns(session, target, columns, on_duplicate);
+        Ok(Inserter { takes_defaults, ..inserter })
     }
 
     /// The types of the columns that values are given for, in their order.
@@ -133,6 +138,7 @@ impl Inserter {
             template,
             defaults,
             missing,
+            takes_defaults: false,
             on_duplicate,
             strict: common.sql_mode.is_strict() && on_duplicate != OnDuplicate::Skip,
             no_zero_generates: common.sql_mode.contains(crate::variables::SqlMode::NO_AUTO_VALUE_ON_ZERO),
@@ -209,7 +215,7 @@ impl Inserter {
         self.rows += 1;
         if given.len() != self.columns.len() {
             // `VALUES ()` is a row of defaults.
-            if given.is_empty() && self.columns.len() == self.target.def.columns.len() {
+            if given.is_empty() && self.takes_defaults {
                 return self.add_defaults(session, arena);
             }
             return Err(SqlError::new(
@@ -234,8 +240,72 @@ impl Inserter {
                 values[position] = self.fit(session, position, &columns[position], *value, arena)?;
             }
         }
+        if target.computed.is_some() {
+            self.check_generated(session, given)?;
+            let is_given = |column: usize| {
+                let at = self.columns.iter().position(|named| *named == column);
+                at.is_some_and(|at| matches!(given[at], Given::Value(_)))
+            };
+            self.complete(session, &mut values, &is_given, arena)?;
+        }
         self.push_image(&values, target.table.row_codec());
         self.check_last(session)
+    }
+
+    /// Refuses values for generated columns. NULL may be given for one.
+    ///
+    /// # Errors
+    /// 1906 in strict mode.
+    fn check_generated(&self, session: &mut Session, given: &[Given<'_>]) -> Result<(), SqlError> {
+        for (given, column) in given.iter().zip(&self.columns) {
+            let has_value = matches!(given, Given::Value(value) if !value.is_null());
+            if !has_value || !self.target.is_generated(*column) {
+                continue;
+            }
+            let error = value_for_generated(&self.target.def, *column);
+            if self.strict {
+                return Err(error);
+            }
+            session.state.warnings.warn(error.kind, error.message);
+        }
+        Ok(())
+    }
+
+    /// Computes generated columns and defaults of a row, if there are any.
+    ///
+    /// # Errors
+    /// Those of the expressions, and of values that do not fit.
+    pub(super) fn complete<'v>(
+        &self,
+        session: &mut Session,
+        values: &mut [ValueRef<'v>],
+        is_given: &dyn Fn(usize) -> bool,
+        arena: &'v Bump,
+    ) -> Result<(), SqlError> {
+        let target = &self.target;
+        let Some(computed) = &target.computed else { return Ok(()) };
+        let (def, metadata) = (&*target.def, &target.metadata);
+        let making = Making { def, metadata, computed, strict: self.strict, number: self.rows };
+        making.complete(session, values, is_given, arena)
+    }
+
+    /// Computes the generated columns again that are made from a number which was generated.
+    fn complete_numbered(&mut self, session: &mut Session) -> Result<(), SqlError> {
+        let target = self.target.clone();
+        let codec = target.table.row_codec();
+        let mut images = KeyList::default();
+        let mut image = Vec::new();
+        for row in 0..self.images.len() {
+            let arena = Bump::new();
+            let mut values = Vec::new();
+            codec.view(self.images.get(row)).read_into(&mut values);
+            self.complete(session, &mut values, &|_| true, &arena)?;
+            image.clear();
+            codec.encode(&values, &mut image);
+            images.push(&image);
+        }
+        self.images = images;
+        Ok(())
     }
 
     /// Tests the row that was added last. With IGNORE it is taken out again if it does not meet a condition.
@@ -282,6 +352,7 @@ impl Inserter {
         for (position, column) in target.def.columns.iter().enumerate() {
             values.push(self.fit(session, position, column, Given::Default, arena)?);
         }
+        self.complete(session, &mut values, &|_| false, arena)?;
         self.push_image(&values, target.table.row_codec());
         self.check_last(session)
     }
@@ -370,6 +441,9 @@ impl Inserter {
         value: ValueRef<'v>,
         arena: &'v Bump,
     ) -> Result<ValueRef<'v>, SqlError> {
+        if self.target.is_generated(position) {
+            return Ok(ValueRef::Null);
+        }
         let given = match value {
             ValueRef::Null => match session.clock().in_place_of_null(column) {
                 Some(now) => return Ok(now),
@@ -684,7 +758,10 @@ impl Inserter {
             inserted.is_generated = true;
         }
         self.generated = 0;
-        Ok(())
+        match &self.target.computed {
+            Some(computed) if computed.reads_auto_increment => self.complete_numbered(session),
+            _ => Ok(()),
+        }
     }
 
     /// Writes numbers into the images of the batch, for a statement that writes the rows itself. Returns the
@@ -775,7 +852,7 @@ fn columns_of<S: AsRef<str>>(target: &Target, names: &[S]) -> Result<Vec<usize>,
     }
     if columns.is_empty() {
         // `()`: all columns get their defaults.
-        return Ok((0..target.def.columns.len()).collect());
+        return Ok(target.visible());
     }
     Ok(columns)
 }

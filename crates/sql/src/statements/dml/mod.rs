@@ -1,6 +1,7 @@
 //! Statements that change rows: INSERT, REPLACE, LOAD DATA, UPDATE, DELETE.
 
 mod assign;
+mod computing;
 mod duplicate;
 mod fast;
 mod foreign_keys;
@@ -15,6 +16,7 @@ mod returning;
 pub(crate) mod tests;
 mod update;
 
+pub(crate) use computing::Making;
 pub(crate) use duplicate::duplicate_entry;
 pub(crate) use foreign_keys::Search;
 

@@ -4,10 +4,11 @@ use super::listing::{Listing, characters};
 use crate::accounts::Rights;
 use crate::definition::check::Check;
 use crate::definition::column_types::type_text;
+use crate::definition::expression::is_simple;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::options;
 use crate::definition::rank;
-use crate::definition::{ColumnDefault, ColumnExtras};
+use crate::definition::{ColumnDefault, ColumnExtras, Generated};
 use crate::definition::{quoted, quoted_text};
 use crate::names::charsets::describe;
 use crate::names::{INFORMATION_SCHEMA, virtual_database};
@@ -38,6 +39,8 @@ pub(crate) fn default_text(column: &Column, extras: &ColumnExtras, mode: Lexical
             }
         },
         ColumnDefault::Now => Some(now_text(&column.column_type)),
+        ColumnDefault::Expression(text) if is_simple(text) => Some(text.clone()),
+        ColumnDefault::Expression(text) => Some(format!("({text})")),
     }
 }
 
@@ -87,12 +90,19 @@ fn column_line(def: &TableDef, metadata: &TableMetadata, position: usize, mode: 
             line.push_str(&format!(" COLLATE {}", info.name));
         }
     }
-    if !column.nullable {
+    if let Some(Generated { expression, stored }) = &extras.generated {
+        let kind = if *stored { "STORED" } else { "VIRTUAL" };
+        line.push_str(&format!(" GENERATED ALWAYS AS ({expression}) {kind}"));
+    } else if !column.nullable {
         line.push_str(" NOT NULL");
     } else if matches!(column.column_type, ColumnType::Timestamp { .. }) {
         line.push_str(" NULL");
     }
-    if def.auto_increment == Some(position) {
+    if extras.invisible {
+        line.push_str(" INVISIBLE");
+    }
+    if extras.generated.is_some() {
+    } else if def.auto_increment == Some(position) {
         line.push_str(" AUTO_INCREMENT");
     } else if let Some(default) = default_text(column, extras, mode) {
         line.push_str(&format!(" DEFAULT {default}"));

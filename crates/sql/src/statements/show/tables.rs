@@ -198,13 +198,21 @@ pub(super) fn show_table_status(
 
 /// The content of the column Extra.
 pub(crate) fn extra_text(column_type: &ColumnType, extras: &ColumnExtras, auto_increment: bool) -> String {
+    let mut parts = Vec::new();
     if auto_increment {
-        return "auto_increment".to_owned();
+        parts.push("auto_increment".to_owned());
     }
     if extras.on_update_now {
-        return format!("on update {}", now_text(column_type));
+        parts.push(format!("on update {}", now_text(column_type)));
     }
-    String::new()
+    if let Some(generated) = &extras.generated {
+        let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
+        parts.push(format!("{kind} GENERATED"));
+    }
+    if extras.invisible {
+        parts.push("INVISIBLE".to_owned());
+    }
+    parts.join(", ")
 }
 
 /// A default in the form in which SHOW COLUMNS prints it: texts without quotes, and NULL both for a default

@@ -72,7 +72,7 @@ impl Rows {
             });
         }
         if to.is_empty() {
-            to = (0..count).map(To::Column).collect();
+            to = target.visible().into_iter().map(To::Column).collect();
         }
         let scope = single_scope(&def.database, &def.name, &target.table)?;
         let connection = Collation::Utf8mb4GeneralCi;
@@ -192,8 +192,8 @@ impl Rows {
                 }
             }
         }
-        match &self.assignments {
-            None => inserter.push_row(&values),
+        let mut values = match &self.assignments {
+            None => values,
             Some(assignments) => {
                 let mut warnings = Warnings::default();
                 warnings.kept_max = usize::MAX;
@@ -211,15 +211,22 @@ impl Rows {
                         strictness: self.strictness,
                     };
                     let set = assigning.set(&mut values, &[], number, &context, &mut warnings);
-                    set.map(|()| inserter.push_row(&values))
+                    // They outlive the environment.
+                    set.map(|()| values.iter().map(|value| copy_to(*value, arena)).collect::<Vec<_>>())
                 };
                 environment.into_leftovers().settle(session);
                 for warning in warnings.list() {
                     session.state.warnings.push(warning.level, warning.kind, warning.message.clone());
                 }
-                result?;
+                result?
             }
-        }
+        };
+        let is_given = |column: usize| {
+            self.to.iter().any(|to| matches!(to, To::Column(at) if *at == column))
+                || self.assignments.as_ref().is_some_and(|assignments| assignments.sets(column))
+        };
+        inserter.complete(session, &mut values, &is_given, arena)?;
+        inserter.push_row(&values);
         inserter.check_last(session)?;
         self.take_warnings(session, number, Phase::Values);
         if row.has_more {

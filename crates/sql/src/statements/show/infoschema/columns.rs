@@ -148,8 +148,8 @@ fn row(
         Value::text(extra_text(&column.column_type, extras, auto_increment)),
         Value::text(rights_text(rights)),
         Value::text(&extras.comment),
-        Value::text("NEVER"),
-        Value::Null,
+        Value::text(if extras.generated.is_some() { "ALWAYS" } else { "NEVER" }),
+        extras.generated.as_ref().map_or(Value::Null, |generated| Value::text(&generated.expression)),
     ]
 }
 
