@@ -293,6 +293,7 @@ kinds! {
     AccountLocked: 4151, "HY000";
     UnknownDataType: 4161, "HY000";
     CommandNotAllowed: 4166, "HY000";
+    PrimaryKeyIgnored: 4174, "HY000";
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 //! | | 2 | number of index comments; each is two texts, name and comment |
 //! | | 2 | number of foreign keys; each as below |
 //! | | 2 | number of CHECKs; each is two texts, name and condition |
+//! | | 2 | number of IGNORED indexes; each is a text, its name; from version 3 on |
 //!
 //! A column. If the tag of its default is 2 to 4, a text follows the tag; positions leave it out:
 //!
@@ -53,7 +54,7 @@
 use super::check::{Check, CheckLevel};
 use super::defaults::show_in_zone;
 use super::foreign_key::{ForeignKey, ReferentialAction};
-use super::{ColumnDefault, ColumnExtras, Generated};
+use super::{ColumnDefault, ColumnExtras, Generated, IndexOptions};
 use crate::SqlError;
 use crate::variables::time_zones::Zone;
 use base::bytes::ByteReader;
@@ -87,6 +88,8 @@ pub(crate) struct TableMetadata {
     pub index_comments: Vec<(String, String)>,
     pub foreign_keys: Vec<ForeignKey>,
     pub checks: Vec<Check>,
+    /// The names of the indexes that no plan uses.
+    pub ignored_indexes: Vec<String>,
 }
 
 /// The content of a database's bytes.
@@ -166,6 +169,10 @@ impl TableMetadata {
             text(&mut out, check.name.as_bytes());
             text(&mut out, check.condition.as_bytes());
         }
+        out.extend_from_slice(&(self.ignored_indexes.len() as u16).to_le_bytes());
+        for name in &self.ignored_indexes {
+            text(&mut out, name.as_bytes());
+        }
         out
     }
 
@@ -211,6 +218,11 @@ impl TableMetadata {
         for _ in 0..count {
             checks.push(Check { name: reader.text()?, condition: reader.text()? });
         }
+        let mut ignored_indexes = Vec::new();
+        let count = if version > TABLE_VERSION_WITHOUT_PROPERTIES { reader.u16()? } else { 0 };
+        for _ in 0..count {
+            ignored_indexes.push(reader.text()?);
+        }
         Some(TableMetadata {
             collation,
             created,
@@ -221,6 +233,7 @@ impl TableMetadata {
             index_comments,
             foreign_keys,
             checks,
+            ignored_indexes,
         })
     }
 
@@ -258,6 +271,32 @@ impl TableMetadata {
         found.map_or("", |(_, comment)| comment)
     }
 
+    /// Forgets an index.
+    pub(crate) fn forget_index(&mut self, name: &str) {
+        self.index_comments.retain(|(index, _)| !index.eq_ignore_ascii_case(name));
+        self.ignored_indexes.retain(|index| !index.eq_ignore_ascii_case(name));
+    }
+
+    /// Notes the options of an index.
+    pub(crate) fn note_index(&mut self, name: &str, options: &IndexOptions) {
+        self.forget_index(name);
+        if !options.comment.is_empty() {
+            self.index_comments.push((name.to_owned(), options.comment.clone()));
+        }
+        if options.ignored {
+            self.ignored_indexes.push(name.to_owned());
+        }
+    }
+
+    pub(crate) fn is_ignored(&self, index: &str) -> bool {
+        self.ignored_indexes.iter().any(|name| name == index)
+    }
+
+    /// The options of an index.
+    pub(crate) fn index_options(&self, name: &str) -> IndexOptions {
+        IndexOptions { comment: self.index_comment(name).to_owned(), ignored: self.is_ignored(name) }
+    }
+
     /// The metadata of a table. A table that was created below the SQL layer, by a program that embeds the
     /// engine, has none. For such a table this is the metadata of a CREATE TABLE without options.
     ///
@@ -275,6 +314,7 @@ impl TableMetadata {
                 index_comments: Vec::new(),
                 foreign_keys: Vec::new(),
                 checks: Vec::new(),
+                ignored_indexes: Vec::new(),
             });
         }
         let metadata = TableMetadata::decode(&def.sql_metadata)?;
@@ -465,6 +505,7 @@ mod tests {
                 on_update: ReferentialAction::NoAction,
             }],
             checks: vec![Check { name: "c".to_owned(), condition: "`a` > 0".to_owned() }],
+            ignored_indexes: vec!["k".to_owned()],
         };
         let bytes = metadata.encode();
         for cut in 0..bytes.len() {
@@ -476,10 +517,12 @@ mod tests {
             index_comments: Vec::new(),
             foreign_keys: Vec::new(),
             checks: Vec::new(),
+            ignored_indexes: Vec::new(),
             ..metadata.clone()
         };
         let mut older = plain.encode();
-        // The numbers of index comments, of foreign keys and of CHECKs follow the column.
+        // The numbers of index comments, of foreign keys, of CHECKs and of IGNORED indexes follow the column.
+        older.truncate(older.len() - size_of::<u16>());
         let behind = older.len() - 3 * size_of::<u16>();
         older.drain(behind - size_of::<u16>()..behind);
         older[0] = TABLE_VERSION_WITHOUT_PROPERTIES;

@@ -97,12 +97,20 @@ pub(crate) struct KeyPartSpec {
     pub descending: bool,
 }
 
+/// What stands behind an index's columns.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct IndexOptions {
+    pub comment: String,
+    /// IGNORED: it is kept, and no plan uses it.
+    pub ignored: bool,
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct KeySpec {
     pub kind: KeyKind,
     pub name: Option<String>,
     pub parts: Vec<KeyPartSpec>,
-    pub comment: String,
+    pub options: IndexOptions,
     /// What a FOREIGN KEY refers to.
     pub reference: Option<Reference>,
 }

@@ -70,6 +70,11 @@ pub(crate) fn definition(
         spec.keys.push(key);
         return Ok(());
     }
+    if words.is("PERIOD")
+        && matches!(words.peek_second(), Word::Bare(word) if word.eq_ignore_ascii_case("FOR"))
+    {
+        return Err(SqlError::not_supported("PERIOD FOR"));
+    }
     spec.columns.push(column_definition(words, collation)?);
     Ok(())
 }
@@ -418,11 +423,11 @@ pub(crate) fn key_definition(words: &mut Words<'_>) -> Result<Option<KeySpec>, S
     if kind == KeyKind::Foreign {
         words.expect("REFERENCES")?;
         let reference = Some(reference(words, constraint.clone())?);
-        let comment = String::new();
-        return Ok(Some(KeySpec { kind, name: constraint.or(name), parts, comment, reference }));
+        let options = IndexOptions::default();
+        return Ok(Some(KeySpec { kind, name: constraint.or(name), parts, options, reference }));
     }
-    let comment = index_options(words)?;
-    Ok(Some(KeySpec { kind, name: name.or(constraint), parts, comment, reference: None }))
+    let options = index_options(words)?;
+    Ok(Some(KeySpec { kind, name: name.or(constraint), parts, options, reference: None }))
 }
 
 fn index_type(words: &mut Words<'_>) -> Result<(), SqlError> {
@@ -435,24 +440,31 @@ fn index_type(words: &mut Words<'_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Reads what may follow an index's columns. Returns the index's comment.
-pub(crate) fn index_options(words: &mut Words<'_>) -> Result<String, SqlError> {
-    let mut comment = String::new();
+/// Reads what may follow an index's columns.
+pub(crate) fn index_options(words: &mut Words<'_>) -> Result<IndexOptions, SqlError> {
+    let mut options = IndexOptions::default();
     loop {
         if words.is("USING") {
             index_type(words)?;
         } else if words.accept("COMMENT") {
-            comment = words.string()?;
+            options.comment = words.string()?;
         } else if words.accept("KEY_BLOCK_SIZE") {
             words.accept_symbol("=");
             number(words)?;
-        } else if words.is("IGNORED") || words.is("INVISIBLE") {
-            return Err(SqlError::not_supported("ignored indexes"));
-        } else if words.accept_all(&["NOT", "IGNORED"]) || words.accept("VISIBLE") {
+        } else if let Some(ignored) = index_is_ignored(words) {
+            options.ignored = ignored;
         } else {
-            return Ok(comment);
+            return Ok(options);
         }
     }
+}
+
+/// `[NOT] IGNORED`, or as MySQL writes it VISIBLE or INVISIBLE.
+pub(crate) fn index_is_ignored(words: &mut Words<'_>) -> Option<bool> {
+    if words.accept("IGNORED") || words.accept("INVISIBLE") {
+        return Some(true);
+    }
+    (words.accept_all(&["NOT", "IGNORED"]) || words.accept("VISIBLE")).then_some(false)
 }
 
 /// `(column [(prefix)] [ASC | DESC], ...)`.
@@ -460,6 +472,9 @@ pub(crate) fn key_parts(words: &mut Words<'_>) -> Result<Vec<KeyPartSpec>, SqlEr
     words.expect_symbol("(")?;
     let mut parts = Vec::new();
     loop {
+        if matches!(words.peek(), Word::Symbol(symbol) if symbol == "(") {
+            return Err(SqlError::not_supported("indexes of expressions"));
+        }
         let column = words.name()?;
         let mut prefix = None;
         if words.accept_symbol("(") {
@@ -525,9 +540,18 @@ pub(crate) fn table_options(
             ignored.push("TABLESPACE".to_owned());
         } else if words.is("PARTITION") {
             return Err(SqlError::not_supported("PARTITION BY"));
-        } else if words.is("UNION") || words.is("INSERT_METHOD") || words.is("CONNECTION") {
+        } else if words.accept("UNION") {
+            // Only MERGE tables, which there are not, heed it.
+            words.accept_symbol("=");
+            skip_parentheses(words)?;
+        } else if words.accept("INSERT_METHOD") {
+            words.accept_symbol("=");
+            words.name()?;
+        } else if words.is("CONNECTION") {
             let name = words.name()?;
             return Err(SqlError::not_supported(&format!("the table option {name}")));
+        } else if words.accept_all(&["WITH", "SYSTEM", "VERSIONING"]) {
+            return Err(SqlError::not_supported("WITH SYSTEM VERSIONING"));
         } else if let Some(error) = options::unknown(words) {
             return Err(error);
         } else {

@@ -127,7 +127,7 @@ impl Planner<'_> {
             def: &def,
             part: 0,
             before: Parts::default(),
-            hints: &Hints::default(),
+            hints: &Hints { ignore: scope.tables[0].ignored_indexes.clone(), ..Hints::default() },
             needed: &needed,
             order: &wanted,
             in_order: false,

@@ -96,7 +96,12 @@ impl Computed {
                 is_default: clause == Clause::Default,
                 is_constant: is_constant(bound),
                 is_quiet: clause == (Clause::Generated { stored: false }) && !is_indexed,
-                value: Compiled::for_column(bound, CONNECTION_COLLATION)?,
+                // A moment is read as the session's clock shows it.
+                value: Compiled::for_column(
+                    bound,
+                    Some(&def.columns[position].column_type).filter(|to| !to.is_timestamp()),
+                    CONNECTION_COLLATION,
+                )?,
             });
         }
         // Other expressions may read what is the same for every row, wherever it stands.

@@ -282,7 +282,7 @@ impl Planner<'_> {
         &self,
         source: Source,
         scope: ScopeTable,
-        hints: Hints,
+        mut hints: Hints,
         out: &mut From,
     ) -> Result<Operand, SqlError> {
         let same = |other: &&ScopeTable| {
@@ -298,6 +298,7 @@ impl Planner<'_> {
         if let Source::Table { def, .. } = &source {
             check_hints(&hints, def, &scope.name)?;
         }
+        hints.ignore.extend_from_slice(&scope.ignored_indexes);
         let part = out.inputs.len();
         let shown = (0..scope.columns.len()).map(|column| (part, column)).collect();
         out.inputs.push(Input { source, name: scope.name.clone() });
@@ -402,7 +403,9 @@ pub(crate) fn scope_of(
     columns: &[Column],
     def: Option<&TableDef>,
 ) -> Result<ScopeTable, SqlError> {
-    let extras = def.map(TableMetadata::of).transpose()?.map_or_else(Vec::new, |metadata| metadata.columns);
+    let metadata = def.map(TableMetadata::of).transpose()?;
+    let (extras, ignored_indexes) =
+        metadata.map_or_else(Default::default, |metadata| (metadata.columns, metadata.ignored_indexes));
     let columns = columns
         .iter()
         .enumerate()
@@ -435,6 +438,7 @@ pub(crate) fn scope_of(
         nullable: false,
         is_stored: def.is_some(),
         extras,
+        ignored_indexes,
         need: None,
     })
 }
@@ -523,6 +527,7 @@ pub(crate) fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
         nullable: false,
         is_stored: false,
         extras: Vec::new(),
+        ignored_indexes: Vec::new(),
         need: None,
     }
 }

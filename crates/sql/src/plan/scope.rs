@@ -42,6 +42,8 @@ pub(crate) struct ScopeTable {
     pub is_stored: bool,
     /// What a table's definition says of each column. Empty for other things than tables.
     pub extras: Vec<ColumnExtras>,
+    /// The names of its IGNORED indexes.
+    pub ignored_indexes: Vec<String>,
     /// What the statement needs of it; notes the columns that are read. `None` for what needs no right.
     pub need: Option<Rc<RefCell<TableNeed>>>,
 }

@@ -600,7 +600,9 @@ fn shortcut(parts: &Parts) -> Option<Shortcut> {
                 part.column == column.column && part.prefix_chars.is_none() && !part.descending
             })
         };
-        let index = indexes.iter().find(leads).filter(|_| !column.in_utc)?;
+        let mut usable =
+            indexes.iter().filter(|index| from.hints.iter().all(|hints| hints.allows(&index.name)));
+        let index = usable.find(leads).filter(|_| !column.in_utc)?;
         Some(End { index: index.id, column: column.column, last })
     };
     aggregates.iter().map(end).collect::<Option<Vec<End>>>().map(Shortcut::Ends)

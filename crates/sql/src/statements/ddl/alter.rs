@@ -22,8 +22,8 @@ use crate::definition::column_types::name_or_string;
 use crate::definition::foreign_key::ForeignKey;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::parse::{
-    DefaultSpec, charset_option, check_of_table, column_definition, default_value, key_definition,
-    table_options,
+    DefaultSpec, charset_option, check_of_table, column_definition, default_value, index_is_ignored,
+    key_definition, table_options,
 };
 use crate::definition::*;
 use crate::session::ProgressMeter;
@@ -61,6 +61,8 @@ pub(super) enum Action {
     /// A FOREIGN KEY, or else a unique index.
     DropConstraint(String),
     RenameKey(String, String),
+    /// True for IGNORED.
+    IgnoreKey(String, bool),
     Rename(Option<String>, String),
     Options(TableOptions),
     ConvertTo(Collation),
@@ -158,6 +160,13 @@ fn action(
         let column = column_definition(words, collation)?;
         let position = position(words)?;
         actions.push(Action::ChangeColumn(old, column, position));
+    } else if words.accept_all(&["ALTER", "INDEX"]) || words.accept_all(&["ALTER", "KEY"]) {
+        words.accept_all(&["IF", "EXISTS"]);
+        let name = words.name()?;
+        match index_is_ignored(words) {
+            Some(is_ignored) => actions.push(Action::IgnoreKey(name, is_ignored)),
+            None => return Err(words.error()),
+        }
     } else if words.accept("ALTER") {
         words.accept("COLUMN");
         let name = words.name()?;
@@ -372,9 +381,16 @@ fn is_in_place(actions: &[Action]) -> bool {
                 .name
                 .as_ref()
                 .is_some_and(|name| dropped.iter().any(|other| other.eq_ignore_ascii_case(name)));
-            key.kind != KeyKind::Primary && key.reference.is_none() && key.comment.is_empty() && !renewed
+            key.kind != KeyKind::Primary
+                && key.reference.is_none()
+                && key.options == IndexOptions::default()
+                && !renewed
         }
-        Action::DropKey(_) | Action::DropForeignKey(_) | Action::Rename(..) | Action::Nothing => true,
+        Action::DropKey(_)
+        | Action::DropForeignKey(_)
+        | Action::IgnoreKey(..)
+        | Action::Rename(..)
+        | Action::Nothing => true,
         Action::Options(options) => {
             options.collation.is_none() && options.comment.is_none() && options.shown.is_empty()
         }
@@ -410,14 +426,20 @@ fn change_indexes(
         check_indexes(session, &def, &left, &dropped)?;
     }
     let mut metadata = TableMetadata::of(&def)?;
-    let keys = metadata.foreign_keys.len();
+    let before = metadata.clone();
     for action in actions {
         if let Action::DropForeignKey(name) = action {
             let at = named_foreign_key(&metadata.foreign_keys, name)?;
             metadata.foreign_keys.remove(at);
         }
+        if let Action::IgnoreKey(name, is_ignored) = action {
+            let index = def.indexes.iter().find(|index| index.name.eq_ignore_ascii_case(name));
+            let name = index.map(|index| &index.name).ok_or_else(|| no_such_key(name, &def.name))?;
+            let options = IndexOptions { ignored: *is_ignored, ..metadata.index_options(name) };
+            metadata.note_index(name, &options);
+        }
     }
-    if metadata.foreign_keys.len() != keys {
+    if metadata != before {
         session.instance.database.set_sql_metadata(table, metadata.encode())?;
         note_definition(session, &name_of(&def));
     }
@@ -478,7 +500,7 @@ fn spec_of(def: &TableDef, metadata: &TableMetadata) -> TableSpec {
             kind: KeyKind::Primary,
             name: None,
             parts: primary.iter().map(part).collect(),
-            comment: metadata.index_comment("PRIMARY").to_owned(),
+            options: metadata.index_options("PRIMARY"),
             reference: None,
         });
     }
@@ -487,7 +509,7 @@ fn spec_of(def: &TableDef, metadata: &TableMetadata) -> TableSpec {
             kind: if index.unique { KeyKind::Unique } else { KeyKind::Plain },
             name: Some(index.name.clone()),
             parts: index.parts.iter().map(part).collect(),
-            comment: metadata.index_comment(&index.name).to_owned(),
+            options: metadata.index_options(&index.name),
             reference: None,
         });
     }
@@ -602,11 +624,12 @@ fn changed(
                 spec.keys.remove(at);
             }
             Action::RenameKey(from, to) => {
-                let at = named_key(&spec.keys, from).ok_or_else(|| {
-                    let message = format!("Key '{from}' doesn't exist in table '{}'", def.name);
-                    SqlError::new(ErrorKind::KeyDoesNotExist, message)
-                })?;
+                let at = named_key(&spec.keys, from).ok_or_else(|| no_such_key(from, &def.name))?;
                 spec.keys[at].name = Some(to.clone());
+            }
+            Action::IgnoreKey(name, ignored) => {
+                let at = named_key(&spec.keys, name).ok_or_else(|| no_such_key(name, &def.name))?;
+                spec.keys[at].options.ignored = *ignored;
             }
             Action::Options(options) => merge(&mut spec.options, options),
             Action::ConvertTo(collation) => convert(&mut spec, *collation),
@@ -614,6 +637,10 @@ fn changed(
         }
     }
     Ok((spec, sources))
+}
+
+pub(super) fn no_such_key(name: &str, table: &str) -> SqlError {
+    SqlError::new(ErrorKind::KeyDoesNotExist, format!("Key '{name}' doesn't exist in table '{table}'"))
 }
 
 /// # Errors

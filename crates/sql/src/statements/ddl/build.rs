@@ -97,16 +97,16 @@ pub(super) fn build(
     let meaning = Meaning::of(&options);
     let page_size = meaning.page_size.unwrap_or(around.page_size);
     let key_bytes_max = engine::key_bytes_max(page_size as usize);
-    let mut index_comments = Vec::new();
+    let mut index_options = Vec::new();
     let primary_parts = match primary {
         Some(position) => {
             let key = &spec.keys[position];
-            index_comments.push((String::from("PRIMARY"), key.comment.clone()));
+            index_options.push((String::from("PRIMARY"), key.options.clone()));
             Some(key_parts(&columns, key, key_bytes_max)?)
         }
         None => None,
     };
-    let mut indexes = secondary_indexes(&columns, &spec.keys, key_bytes_max, &mut index_comments)?;
+    let mut indexes = secondary_indexes(&columns, &spec.keys, key_bytes_max, &mut index_options)?;
     if indexes.len() + usize::from(primary.is_some()) > INDEXES_MAX {
         return Err(error(
             ErrorKind::TooManyKeys,
@@ -114,7 +114,6 @@ pub(super) fn build(
         ));
     }
     indexes.sort_by_key(|index| rank(&columns, index));
-    index_comments.retain(|(_, comment)| !comment.is_empty());
     let asking = Asking {
         database: around.database,
         table: name,
@@ -125,17 +124,19 @@ pub(super) fn build(
     options::check(&options, asking, warnings)?;
     let pack_keys = meaning.pack_keys;
     let compressed = meaning.is_compressed(asking.engine);
-    let metadata = TableMetadata {
+    let mut metadata = TableMetadata {
         collation: spec.options.collation.unwrap_or(around.collation),
         created: around.now,
         engine,
         comment: spec.options.comment.take().unwrap_or_default(),
         options,
         columns: spec.columns.into_iter().map(|column| column.extras).collect(),
-        index_comments,
+        index_comments: Vec::new(),
         foreign_keys,
         checks,
+        ignored_indexes: Vec::new(),
     };
+    index_options.iter().for_each(|(name, options)| metadata.note_index(name, options));
     check_generated_keys(&metadata.foreign_keys, &metadata.columns, &columns)?;
     let def = TableDef {
         database: around.database.to_owned(),
@@ -289,12 +290,12 @@ fn checks(spec: &mut TableSpec) -> Result<Vec<Check>, SqlError> {
     Ok(checks)
 }
 
-/// The indexes besides the primary key, in the order in which they are written. Appends their comments.
+/// The indexes besides the primary key, in the order in which they are written. Appends their options.
 fn secondary_indexes(
     columns: &[Column],
     keys: &[KeySpec],
     key_bytes_max: usize,
-    index_comments: &mut Vec<(String, String)>,
+    index_options: &mut Vec<(String, IndexOptions)>,
 ) -> Result<Vec<IndexDef>, SqlError> {
     let mut indexes: Vec<IndexDef> = Vec::new();
     let secondary = keys.iter().filter(|key| key.kind != KeyKind::Primary);
@@ -311,7 +312,7 @@ fn secondary_indexes(
             }
             None => generated_name(&columns[parts[0].column].name, &indexes, &taken),
         };
-        index_comments.push((name.clone(), key.comment.clone()));
+        index_options.push((name.clone(), key.options.clone()));
         indexes.push(IndexDef { name, unique: key.kind == KeyKind::Unique, parts });
     }
     Ok(indexes)
@@ -387,7 +388,7 @@ fn keys_of_columns(spec: &mut TableSpec) {
 }
 
 fn key_of_column(kind: KeyKind, part: KeyPartSpec, reference: Option<Reference>) -> KeySpec {
-    KeySpec { kind, name: None, parts: vec![part], comment: String::new(), reference }
+    KeySpec { kind, name: None, parts: vec![part], options: IndexOptions::default(), reference }
 }
 
 /// Takes the FOREIGN KEYs out of the keys. What stays of one is an index, unless another key begins with the
@@ -481,6 +482,9 @@ fn primary_key(spec: &mut TableSpec) -> Result<Option<usize>, SqlError> {
         return Err(error(ErrorKind::MultiplePrimaryKeys, "Multiple primary key defined"));
     }
     let Some(position) = first else { return Ok(None) };
+    if spec.keys[position].options.ignored {
+        return Err(error(ErrorKind::PrimaryKeyIgnored, "A primary key cannot be marked as IGNORE"));
+    }
     for part in &spec.keys[position].parts {
         if let Some(column) =
             spec.columns.iter_mut().find(|column| column.name.eq_ignore_ascii_case(&part.column))

@@ -1,7 +1,7 @@
 //! IF EXISTS and IF NOT EXISTS in the actions of ALTER TABLE. An action whose condition does not hold is left
 //! out, with a note.
 
-use super::alter::Action;
+use super::alter::{Action, no_such_key};
 use super::index::cannot_drop;
 use crate::definition::KeyKind;
 use crate::definition::metadata::TableMetadata;
@@ -124,6 +124,7 @@ fn unmet(action: &Action, def: &TableDef, metadata: &TableMetadata, earlier: &[A
             (!is_there).then(|| cannot_drop("CONSTRAINT", name))
         }
         Action::RenameKey(name, _) => (!has_index(name)).then(|| cannot_drop("INDEX", name)),
+        Action::IgnoreKey(name, _) => (!has_index(name)).then(|| no_such_key(name, &def.name)),
         Action::Rename(..)
         | Action::Options(_)
         | Action::ConvertTo(_)

@@ -47,8 +47,7 @@ pub(super) fn copy_rows(
     let mut write = instance.database.begin_write()?;
     let mut batch = KeyList::default();
     let mut arena = Bump::new();
-    let mut image = Vec::new();
-    let mut count = 0;
+    let (mut image, mut count) = (Vec::new(), 0);
     let mut scan = from.scan(engine::Reader::newest(), IndexId(0), KeyRange::all(), Direction::Forward);
     loop {
         let row = scan.next_row()?;

@@ -6,8 +6,9 @@ use super::foreign_keys::{check_indexes, without_indexes};
 use super::table::table_error;
 use crate::accounts::Rights;
 use crate::audit::TableUse;
+use crate::definition::metadata::TableMetadata;
 use crate::definition::parse::{index_options, key_parts as parse_key_parts};
-use crate::definition::{KeyKind, KeySpec};
+use crate::definition::{IndexOptions, KeyKind, KeySpec};
 use crate::session::ProgressMeter;
 use crate::statements::dml::duplicate_entry;
 use crate::text::parse::Words;
@@ -29,7 +30,7 @@ pub(crate) fn create_index(
     words.expect("ON")?;
     let (database, table) = words.qualified_name()?;
     let parts = parse_key_parts(words)?;
-    let comment = index_options(words)?;
+    let options = index_options(words)?;
     algorithm_and_lock(words)?;
     words.end()?;
     let database = session.resolve_database(database)?;
@@ -40,13 +41,19 @@ pub(crate) fn create_index(
     let (found, _lock) = session.lock_definition(&instance.locks, &database, &table)?;
     session.note_table(TableUse::Alter, &database, &table);
     let kind = if unique { KeyKind::Unique } else { KeyKind::Plain };
-    let key = KeySpec { kind, name: Some(name.clone()), parts, comment, reference: None };
+    let key = KeySpec { kind, name: Some(name.clone()), parts, options, reference: None };
     let added = add_index(session, &found, &key, &mut ProgressMeter::new(session, INDEX_STAGES, sink));
     match added {
         Err(error) if error.kind == ErrorKind::DuplicateKeyName && if_not_exists => {
             session.state.warnings.note(error.kind, error.message);
         }
-        other => other?,
+        Err(error) => return Err(error),
+        Ok(()) if key.options != IndexOptions::default() => {
+            let mut metadata = TableMetadata::of(&found.def())?;
+            metadata.note_index(&name, &key.options);
+            session.instance.database.set_sql_metadata(&found, metadata.encode())?;
+        }
+        Ok(()) => {}
     }
     session.done(0, "Records: 0  Duplicates: 0  Warnings: 0".to_owned(), sink)
 }
@@ -189,9 +196,17 @@ pub(super) fn remove_index(session: &Session, table: &Table, name: &str) -> Resu
         .ok_or_else(|| cannot_drop("INDEX", name))?;
     check_auto_increment(&def, &[name])?;
     match session.instance.database.drop_index(table, &index.name) {
-        Err(Error::NoSuchIndex) => Err(cannot_drop("INDEX", name)),
-        other => Ok(other?),
+        Err(Error::NoSuchIndex) => return Err(cannot_drop("INDEX", name)),
+        other => other?,
     }
+    // A later index of this name has options of its own.
+    let before = TableMetadata::of(&table.def())?;
+    let mut metadata = before.clone();
+    metadata.forget_index(name);
+    if metadata != before {
+        session.instance.database.set_sql_metadata(table, metadata.encode())?;
+    }
+    Ok(())
 }
 
 /// 1075 if no index would begin with the AUTO_INCREMENT column after the indexes `dropped` are removed.

@@ -123,6 +123,9 @@ fn index_line(def: &TableDef, metadata: &TableMetadata, index: &IndexDef, mode: 
     let kind = if index.unique { "UNIQUE KEY" } else { "KEY" };
     let mut line = format!("  {kind} {} ({})", quoted(&index.name, mode), key_list(def, &index.parts, mode));
     push_comment(metadata.index_comment(&index.name), &mut line, mode);
+    if metadata.is_ignored(&index.name) {
+        line.push_str(" IGNORED");
+    }
     line
 }
 

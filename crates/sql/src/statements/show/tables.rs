@@ -358,7 +358,7 @@ pub(crate) fn index_rows(access: &Access, table: &Table, metadata: &TableMetadat
                 Value::text("BTREE"),
                 Value::text(""),
                 Value::text(metadata.index_comment(name)),
-                Value::text("NO"),
+                Value::text(if metadata.is_ignored(name) { "YES" } else { "NO" }),
             ]);
         }
     };
