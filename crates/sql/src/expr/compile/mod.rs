@@ -288,7 +288,10 @@ impl Compiler {
             class if class.is_numeric() => {
                 let signed = !matches!(to, ColumnType::Int { unsigned: true, .. });
                 codes::refuse(if signed { "cast_as_signed" } else { "cast_as_unsigned" }, &operand)?;
-                constants::want_number(&mut operand);
+                // The sum of a text and an INTERVAL stays a text here.
+                if let Node::Coded { .. } = operand.0 {
+                    constants::want_number(&mut operand);
+                }
             }
             Class::Binary => constants::want_binary(&mut operand),
             Class::Text => constants::want_bytes(&mut operand),

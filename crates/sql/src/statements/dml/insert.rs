@@ -537,9 +537,14 @@ impl Writing<'_, '_> {
             arena.reset();
             let mut values = recycle(std::mem::take(&mut buffer));
             read_row(row, &mut values)?;
-            let inserted = values[..values.len() - not_inserted].iter().zip(&types);
-            let given: Vec<Given<'_>> =
-                inserted.map(|(value, (of, to))| Given::Value(expr::given(*value, of, to, &arena))).collect();
+            let inserted = values[..values.len() - not_inserted].iter().enumerate();
+            let given: Vec<Given<'_>> = inserted
+                .map(|(position, value)| match types.get(position) {
+                    Some((of, to)) => Given::Value(expr::given(*value, of, to, &arena)),
+                    // The inserter refuses a row with too many values.
+                    None => Given::Value(*value),
+                })
+                .collect();
             if let Err(error) = self.inserter.add(session, &given, &arena) {
                 // If one of the rows before this one collides, that error comes first.
                 self.write(session)?;
