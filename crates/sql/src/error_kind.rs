@@ -150,6 +150,7 @@ kinds! {
     UnknownStatementHandler: 1243, "HY000";
     IllegalReference: 1247, "42S22";
     DerivedTableNeedsAlias: 1248, "42000";
+    TableNotAllowedHere: 1250, "42000";
     CollationCharacterSetMismatch: 1253, "42000";
     UncompressedTooLarge: 1256, "HY000";
     ZlibOutputTooSmall: 1258, "HY000";
@@ -256,6 +257,7 @@ kinds! {
     DataOverflowNoted: 1916, "HY000";
     CannotSetInTransaction: 1925, "HY000";
     ConnectionKilled: 1927, "70100";
+    RecursionsExceeded: 1931, "HY000";
     BadBase64: 1958, "HY000";
     InvalidRole: 1959, "OP000";
     CannotGrantRole: 1961, "HY000";
@@ -270,6 +272,10 @@ kinds! {
     RoleDoesNotExist: 1976, "HY000";
     CompressionRefused: 3922, "HY000";
     CompressionLevelRefused: 3923, "HY000";
+    WrongColumnListOfWith: 4002, "HY000";
+    DuplicateQueryName: 4004, "HY000";
+    RecursionWithoutAnchor: 4005, "HY000";
+    RecursionViolatesStandard: 4008, "HY000";
     ConstraintFailed: 4025, "23000";
     UninitializedField: 4029, "01000";
     InvalidDefaultParameter: 4032, "HY000";
@@ -288,12 +294,17 @@ kinds! {
     IllegalParameterTypes: 4078, "HY000";
     IllegalParameterType: 4079, "HY000";
     VariableIgnored: 4081, "HY000";
+    WrongCountOfValues: 4099, "HY000";
+    NameInValues: 4100, "HY000";
     InvisibleNeedsDefault: 4108, "HY000";
+    EmptyRowOfValues: 4141, "HY000";
     UserIsBlocked: 4150, "HY000";
     AccountLocked: 4151, "HY000";
     UnknownDataType: 4161, "HY000";
     CommandNotAllowed: 4166, "HY000";
+    NotAllowedInContext: 4172, "HY000";
     PrimaryKeyIgnored: 4174, "HY000";
+    TiesNeedOrder: 4180, "HY000";
 }
 
 #[cfg(test)]

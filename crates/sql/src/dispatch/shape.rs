@@ -22,7 +22,7 @@ impl Session {
     pub(crate) fn is_planned(sql: &[u8]) -> bool {
         let start = sql.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != b'(').unwrap_or(0);
         let rest = &sql[start..];
-        let words: [&[u8]; 5] = [b"select", b"update", b"delete", b"insert", b"replace"];
+        let words: [&[u8]; 7] = [b"select", b"update", b"delete", b"insert", b"replace", b"with", b"values"];
         words.iter().any(|word| {
             rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
                 && rest.get(word.len()).is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')

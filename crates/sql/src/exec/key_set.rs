@@ -52,6 +52,11 @@ impl KeySet {
         self.table.find(spread(hash), |entry| entry.is(hash, key, &self.bytes)).is_some()
     }
 
+    /// The keys, in the order of the hash table.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.table.iter().map(|entry| entry.of(&self.bytes))
+    }
+
     /// Bytes that keys and table take, about.
     #[inline]
     pub(super) fn bytes(&self) -> usize {

@@ -19,7 +19,9 @@ mod merge;
 mod output;
 mod partitions;
 mod query;
+mod recursive;
 mod seen;
+mod set_operations;
 mod sort;
 
 pub(crate) use access::Scratch;

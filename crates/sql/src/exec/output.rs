@@ -227,6 +227,10 @@ impl Materialized {
         Materialized { first: rows, ..Materialized::default() }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_empty() && self.rest.is_none()
+    }
+
     /// Hands on the rows in the order in which they came.
     pub(super) fn for_each(
         &self,

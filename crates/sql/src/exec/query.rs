@@ -5,12 +5,13 @@ use super::group::Grouper;
 use super::join::Join;
 use super::literal_columns;
 use super::lock::RowLocks;
-use super::output::{AsSeen, Collect, Distinct, Limited, Materialized, Project, ToClient, hand_on};
-use super::seen::{Novelty, Seen};
-use super::sort::{SortResult, SortRows, Sorter};
+use super::output::{AsSeen, Collect, Distinct, Limited, Materialized, Project, ToClient};
+use super::recursive::run_recursive;
+use super::seen::Seen;
+use super::set_operations::run_set_operations;
+use super::sort::{SortRows, Sorter};
 use super::{Flow, RowConsumer, RowSink};
 use crate::expr::is_seen_apart;
-use crate::expr::value_keys::is_of_type;
 use crate::expr::{Environment, InnerQuery, ListSet, RunSubquery, Slots, StoredList, cells};
 use crate::host::Interrupt;
 use crate::memory::Charge;
@@ -19,12 +20,11 @@ use crate::plan::names::{self, LiteralText};
 use crate::plan::plan::*;
 use crate::spill::{Spool, Workspace, append_row};
 use crate::{ColumnMeta, ErrorKind, ResultSink, SqlError};
-use bumpalo::Bump;
 use std::any::Any;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-use types::{Column, ColumnType, Decimal, Value, ValueRef};
+use types::{Decimal, Value, ValueRef};
 
 /// What a running plan asks of its session. Each of these is called rarely, once for a query or less.
 pub(crate) trait SessionServices {
@@ -54,10 +54,15 @@ pub(crate) struct Runtime<'r> {
     pub derived: DerivedRows,
 }
 
-/// The rows of derived tables in subqueries that run for each row, by the addresses of their plans. A derived
-/// table cannot read the row around it, so computing it once is enough.
+/// The rows of tables in FROM that are computed once.
 #[derive(Default, Debug)]
-pub(crate) struct DerivedRows(RefCell<HashMap<usize, Rc<Materialized>>>);
+pub(crate) struct DerivedRows {
+    /// Those of WITH, and of derived tables in subqueries that run for each row, by the addresses of their
+    /// plans. A derived table cannot read the row around it, so computing it once is enough.
+    known: RefCell<HashMap<usize, Rc<Materialized>>>,
+    /// For each recursive definition that is running, the rows that came last.
+    working: RefCell<HashMap<usize, Rc<Materialized>>>,
+}
 
 impl DerivedRows {
     fn get(
@@ -66,12 +71,25 @@ impl DerivedRows {
         read: impl FnOnce() -> Result<Materialized, SqlError>,
     ) -> Result<Rc<Materialized>, SqlError> {
         let address = std::ptr::from_ref(plan).addr();
-        if let Some(rows) = self.0.borrow().get(&address) {
+        if let Some(rows) = self.known.borrow().get(&address) {
             return Ok(rows.clone());
         }
         let rows = Rc::new(read()?);
-        self.0.borrow_mut().insert(address, rows.clone());
+        self.known.borrow_mut().insert(address, rows.clone());
         Ok(rows)
+    }
+
+    /// Sets the rows that came last of a recursive definition, and gives those before them.
+    pub(super) fn set_working(
+        &self,
+        number: usize,
+        rows: Option<Rc<Materialized>>,
+    ) -> Option<Rc<Materialized>> {
+        let mut working = self.working.borrow_mut();
+        match rows {
+            Some(rows) => working.insert(number, rows),
+            None => working.remove(&number),
+        }
     }
 }
 
@@ -441,7 +459,8 @@ fn run_stored(
 ) -> Result<Done, SqlError> {
     match &plan.body {
         Body::Select(select) => run_select(select, slots, runtime, scratch, out),
-        Body::Union(union) => run_union(union, slots, runtime, scratch, out),
+        Body::Union(union) => run_set_operations(union, slots, runtime, scratch, out),
+        Body::Recursive(plan) => run_recursive(plan, slots, runtime, scratch, out),
     }
 }
 
@@ -508,7 +527,10 @@ fn run_select(
     if count == 0 && !plan.calculates_found_rows {
         return Ok(Done::default());
     }
-    let mut limited = Limited { offset, count, counts_on: plan.calculates_found_rows, seen: 0, sent: 0, out };
+    let counts_on = plan.calculates_found_rows;
+    // The sort knows which rows tie with the last one.
+    let sent_max = if plan.limit.ties { u64::MAX } else { count };
+    let mut limited = Limited { offset, count: sent_max, counts_on, seen: 0, sent: 0, out };
     if plan.order.items.is_empty() {
         match &plan.distinct {
             None => {
@@ -528,10 +550,10 @@ fn run_select(
         }
     } else {
         let mut arena = std::mem::take(&mut first(scratch).arena);
-        let wanted = if plan.calculates_found_rows { u64::MAX } else { offset.saturating_add(count) };
+        let wanted = if counts_on { u64::MAX } else { offset.saturating_add(count) };
         let mut sort = SortRows {
             plan,
-            sorter: Sorter::new(&plan.order, &arena, wanted, runtime.workspace()),
+            sorter: Sorter::new(&plan.order, &arena, wanted, plan.limit.ties, runtime.workspace()),
             distinct: plan.distinct.as_ref().map(|keys| Seen::new(keys, runtime.workspace())),
         };
         read_and_group(plan, slots, runtime, scratch, &mut sort)?;
@@ -561,16 +583,20 @@ pub(super) fn materialize(
 ) -> Result<Vec<Option<Rc<Materialized>>>, SqlError> {
     let mut materialized: Vec<Option<Rc<Materialized>>> = Vec::new();
     for (part, input) in plan.inputs.iter().enumerate() {
+        let mut read = |query: &QueryPlan| {
+            let mut rows = Collect::table(runtime.workspace());
+            run_stored(query, slots, runtime, scratch, &mut rows)?;
+            rows.finish()
+        };
         let rows = match &input.source {
             Source::Table { .. } => continue,
-            Source::Derived(query) => {
-                let mut read = || {
-                    let mut rows = Collect::table(runtime.workspace());
-                    run_stored(query, slots, runtime, scratch, &mut rows)?;
-                    rows.finish()
-                };
-                // Only a subquery that runs for each row can run this more than once.
-                if slots.outer.is_empty() { Rc::new(read()?) } else { runtime.derived.get(query, read)? }
+            // Only a subquery that runs for each row can run this more than once.
+            Source::Derived(query) if slots.outer.is_empty() => Rc::new(read(query)?),
+            Source::Derived(query) => runtime.derived.get(query, || read(query))?,
+            Source::Shared(query) => runtime.derived.get(query, || read(query))?,
+            Source::Working(number) => {
+                let rows = runtime.derived.working.borrow().get(number).cloned();
+                rows.ok_or_else(|| SqlError::internal("a recursive definition that is not running"))?
             }
             Source::Virtual(table) => Rc::new(Materialized::of(runtime.session.virtual_rows(table)?)),
         };
@@ -627,117 +653,5 @@ impl RowConsumer for Having<'_, '_> {
         context: &crate::expr::Context<'_>,
     ) -> Result<Flow, SqlError> {
         if self.having.is_true(row, context)? { self.after.row(row, context) } else { Ok(Flow::Continue) }
-    }
-}
-
-fn run_union(
-    plan: &UnionPlan,
-    slots: Slots<'_>,
-    runtime: &Runtime<'_>,
-    scratch: &mut Vec<Scratch>,
-    out: &mut dyn RowSink,
-) -> Result<Done, SqlError> {
-    let (offset, count) = limits(&plan.limit, &slots, runtime.environment)?;
-    let mut limited = Limited { offset, count, counts_on: false, seen: 0, sent: 0, out };
-    if count == 0 {
-        return Ok(Done::default());
-    }
-    if plan.order.items.is_empty() {
-        run_branches(plan, slots, runtime, scratch, &mut limited)?;
-    } else {
-        let arena = Bump::new();
-        let wanted = offset.saturating_add(count);
-        let mut sort = SortResult(Sorter::new(&plan.order, &arena, wanted, runtime.workspace()));
-        run_branches(plan, slots, runtime, scratch, &mut sort)?;
-        sort.0.finish(&mut limited)?;
-    }
-    Ok(Done { sent: limited.sent, found: limited.sent })
-}
-
-fn run_branches(
-    plan: &UnionPlan,
-    slots: Slots<'_>,
-    runtime: &Runtime<'_>,
-    scratch: &mut Vec<Scratch>,
-    out: &mut dyn RowSink,
-) -> Result<(), SqlError> {
-    let seen = Seen::new(&plan.keys, runtime.workspace());
-    let mut branches = Branches { plan, seen, distinct: false, stopped: false, out };
-    for (at, branch) in plan.branches.iter().enumerate() {
-        branches.distinct = plan.distinct_until.is_some_and(|last| at <= last);
-        run_query(branch, slots, runtime, scratch, &mut branches)?;
-        if !branches.stopped && plan.distinct_until == Some(at) {
-            branches.finish()?;
-        }
-        if branches.stopped {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Converts the rows of a union's branches to the same types.
-struct Branches<'p, 's> {
-    plan: &'p UnionPlan,
-    seen: Seen<'p>,
-    distinct: bool,
-    stopped: bool,
-    out: &'s mut dyn RowSink,
-}
-
-impl Branches<'_, '_> {
-    /// Hands on the rows that were put off.
-    fn finish(&mut self) -> Result<(), SqlError> {
-        let Branches { seen, out, .. } = self;
-        let flow = seen.finish(&mut |row| hand_on(row, &mut **out))?;
-        self.stopped |= flow == Flow::Stop;
-        Ok(())
-    }
-}
-
-/// False for a time that shows another number of digits of its seconds' fraction than the column does.
-fn shows_digits_of(value: &ValueRef<'_>, column: &Column) -> bool {
-    match (value, &column.column_type) {
-        // Six is what a text may have, and its value has fewer.
-        (ValueRef::Time(time), ColumnType::Time { fsp }) => time.fsp == *fsp || *fsp == 6,
-        (ValueRef::DateTime(moment), ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp }) => {
-            moment.fsp == *fsp || *fsp == 6
-        }
-        _ => true,
-    }
-}
-
-impl RowSink for Branches<'_, '_> {
-    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
-        debug_assert_eq!(values.len(), self.plan.columns.len());
-        let arena = Bump::new();
-        let alike: Vec<ValueRef<'_>> = self
-            .plan
-            .columns
-            .iter()
-            .zip(values)
-            .map(|(column, value)| match is_of_type(value, column) && shows_digits_of(value, column) {
-                true => *value,
-                false => crate::expr::coerce(*value, column, None, &arena).value,
-            })
-            .collect();
-        if self.distinct {
-            match self.seen.note(&alike)? {
-                Novelty::New => {}
-                Novelty::Known => return Ok(Flow::Continue),
-                Novelty::Unknown => {
-                    self.seen.put_off(|row| append_row(&alike, row))?;
-                    return Ok(Flow::Continue);
-                }
-            }
-        }
-        let flow = self.out.row(&alike)?;
-        self.stopped |= flow == Flow::Stop;
-        Ok(flow)
-    }
-
-    // The columns of the union round them.
-    fn wants_all_digits(&self) -> bool {
-        true
     }
 }

@@ -4,10 +4,11 @@
 //! writes them to a file, and so do all rows behind them.
 
 use super::output::evaluate;
+use super::query::Runtime;
 use super::seen::{Novelty, Seen};
 use super::{Flow, RowConsumer, RowSink, recycle};
 use crate::SqlError;
-use crate::expr::{Context, Row};
+use crate::expr::{Context, Part, Row, Slots};
 use crate::memory::Charge;
 use crate::plan::plan::{SelectPlan, SortOrder, SortValue};
 use crate::spill::{self, Workspace, append_row, read_row};
@@ -41,6 +42,8 @@ pub(super) struct Sorter<'a, 'p> {
     rows: Vec<Sorted<'a>>,
     /// How many rows the result needs at most.
     wanted: usize,
+    /// WITH TIES: behind so many rows follow those whose keys are equal to that of the last one.
+    ties_behind: Option<u64>,
     /// A row with a key above this one cannot be part of the result.
     cut: Option<&'a [u8]>,
     nth: u64,
@@ -73,14 +76,18 @@ impl<'a, 'p> Sorter<'a, 'p> {
         order: &'p SortOrder,
         arena: &'a Bump,
         wanted: u64,
+        ties: bool,
         workspace: Workspace<'p>,
     ) -> Sorter<'a, 'p> {
+        let ties_behind = ties.then_some(wanted);
+        let wanted = if ties { u64::MAX } else { wanted };
         let charge = Charge::default();
         Sorter {
             arena,
             order,
             rows: Vec::with_capacity(usize::try_from(wanted).unwrap_or(ROWS_FIRST).min(ROWS_FIRST)),
             wanted: usize::try_from(wanted).unwrap_or(usize::MAX),
+            ties_behind,
             cut: None,
             nth: 0,
             key: Vec::new(),
@@ -147,9 +154,13 @@ impl<'a, 'p> Sorter<'a, 'p> {
 
     /// Hands the rows on in order.
     pub(super) fn finish(mut self, out: &mut dyn RowSink) -> Result<Flow, SqlError> {
+        let mut ties = Ties { behind: self.ties_behind, last: Vec::new(), sent: 0 };
         if let Some(beyond) = self.beyond.take() {
             let mut rows = beyond.finish()?;
             while rows.advance()? {
+                if ties.end_before(rows.key()) {
+                    return Ok(Flow::Continue);
+                }
                 let mut values = recycle(std::mem::take(&mut self.values));
                 read_row(rows.row(), &mut values)?;
                 let flow = out.row(&values)?;
@@ -162,6 +173,9 @@ impl<'a, 'p> Sorter<'a, 'p> {
         }
         self.rows.sort_unstable_by(Sorted::order);
         for row in &self.rows {
+            if ties.end_before(row.key) {
+                break;
+            }
             if out.row(row.values)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
@@ -172,6 +186,27 @@ impl<'a, 'p> Sorter<'a, 'p> {
     fn encode_key(&mut self, values: &[ValueRef<'_>]) {
         self.key.clear();
         self.order.keys.encode(values, &mut self.key);
+    }
+}
+
+/// Finds the end of a result WITH TIES.
+struct Ties {
+    /// `None` if the result does not end here.
+    behind: Option<u64>,
+    /// The key of the last row that belongs to the result in any case.
+    last: Vec<u8>,
+    sent: u64,
+}
+
+impl Ties {
+    /// True if the next row, which has this key, is not wanted any more.
+    fn end_before(&mut self, key: &[u8]) -> bool {
+        let Some(behind) = self.behind else { return false };
+        self.sent += 1;
+        if self.sent == behind {
+            self.last.extend_from_slice(key);
+        }
+        self.sent > behind && self.last != key
     }
 }
 
@@ -277,20 +312,30 @@ impl RowConsumer for SortRows<'_, '_> {
 }
 
 /// Sorts rows of a result by its own columns.
-pub(super) struct SortResult<'a, 'p>(pub(super) Sorter<'a, 'p>);
+pub(super) struct SortResult<'a, 'p> {
+    pub(super) sorter: Sorter<'a, 'p>,
+    pub(super) slots: Slots<'p>,
+    pub(super) runtime: &'p Runtime<'p>,
+}
 
 impl RowSink for SortResult<'_, '_> {
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
-        let mut keys = recycle(std::mem::take(&mut self.0.keys));
-        for item in &self.0.order.items {
-            match item {
-                SortValue::Output(at) => keys.push(values[*at]),
-                SortValue::Value(_) => return Err(SqlError::internal("a sort key outside of the result")),
-            }
+        let arena = Bump::new();
+        let parts = [Part::Values(values)];
+        let row = Row(&parts);
+        let (slots, runtime) = (self.slots, self.runtime);
+        let context =
+            Context { slots, arena: &arena, environment: runtime.environment, subqueries: Some(runtime) };
+        let mut keys = recycle(std::mem::take(&mut self.sorter.keys));
+        for item in &self.sorter.order.items {
+            keys.push(match item {
+                SortValue::Output(at) => values[*at],
+                SortValue::Value(value) => value.evaluate(&row, &context)?,
+            });
         }
-        self.0.encode_key(&keys);
-        self.0.keys = recycle(keys);
-        self.0.push(values)?;
+        self.sorter.encode_key(&keys);
+        self.sorter.keys = recycle(keys);
+        self.sorter.push(values)?;
         Ok(Flow::Continue)
     }
 }
@@ -301,7 +346,7 @@ pub(super) struct KeySorter<'a, 'p>(Sorter<'a, 'p>);
 impl<'a, 'p> KeySorter<'a, 'p> {
     /// Sorts all keys.
     pub(super) fn new(order: &'p SortOrder, arena: &'a Bump, workspace: Workspace<'p>) -> KeySorter<'a, 'p> {
-        KeySorter(Sorter::new(order, arena, u64::MAX, workspace))
+        KeySorter(Sorter::new(order, arena, u64::MAX, false, workspace))
     }
 
     pub(super) fn add(

@@ -438,6 +438,8 @@ impl Default for SqlMode {
 
 /// The default of `max_allowed_packet`.
 const PACKET_BYTES: usize = 16 << 20;
+/// The default of `max_recursive_iterations`.
+const RECURSIONS: u64 = 1_000;
 
 /// The questions that an expression can ask its session.
 pub(crate) trait Environment {
@@ -524,6 +526,10 @@ pub(crate) trait Environment {
     fn lock_owner(&self, name: &[u8]) -> Option<u64> {
         let _ = name;
         None
+    }
+    /// `@@max_recursive_iterations`.
+    fn recursions_max(&self) -> u64 {
+        RECURSIONS
     }
     /// Fails once the statement was killed or its time is over. SLEEP calls this, and so do long scans that
     /// find no row.

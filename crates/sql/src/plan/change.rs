@@ -118,8 +118,8 @@ impl Planner<'_> {
         if !is_plain {
             wanted.clear();
         }
-        let limit =
-            Limit { count: meant.limit.map(|limit| self.limit_value(limit)).transpose()?, offset: None };
+        let count = meant.limit.map(|limit| self.limit_value(limit)).transpose()?;
+        let limit = Limit { count, ..Limit::default() };
         let bound = bind(&self, &scope, &def)?;
         let needed = vec![true; def.columns.len()];
         let target = Target {

@@ -4,6 +4,7 @@ use super::access::{Access, Path, PointValues};
 use super::plan::*;
 use crate::text::parse::ExplainForm;
 use crate::{ColumnMeta, ColumnTraits, Completion, ResultSink, SqlError};
+use std::collections::HashSet;
 use types::{Collation, ColumnType, Value, ValueRef};
 
 /// Columns of EXPLAIN: name, whether it is a number, width.
@@ -27,6 +28,26 @@ struct Line {
     filtered: Option<f64>,
 }
 
+/// Numbers the SELECTs.
+pub(super) struct Ids {
+    pub(super) next: usize,
+    /// The addresses of the queries of FROM that have been shown: one of WITH may be named often.
+    shown: HashSet<usize>,
+}
+
+impl Default for Ids {
+    fn default() -> Ids {
+        Ids { next: 1, shown: HashSet::new() }
+    }
+}
+
+impl Ids {
+    /// True if this query of FROM has not been shown yet.
+    pub(super) fn is_new(&mut self, query: &QueryPlan) -> bool {
+        self.shown.insert(std::ptr::from_ref(query).addr())
+    }
+}
+
 /// Sends a plan.
 ///
 /// # Errors
@@ -40,15 +61,15 @@ pub(crate) fn send(
         return super::explain_json::send(plan, sink);
     }
     let mut lines = Vec::new();
-    let mut ids = 1;
+    let mut ids = Ids::default();
     let is_simple = plan.subqueries.is_empty() && plan.dependents.is_empty();
     query(&plan.query, "SIMPLE", is_simple, &mut ids, &mut lines);
     for subquery in &plan.subqueries {
-        ids += 1;
+        ids.next += 1;
         query(&subquery.query, "SUBQUERY", false, &mut ids, &mut lines);
     }
     for subquery in &plan.dependents {
-        ids += 1;
+        ids.next += 1;
         query(subquery, "DEPENDENT SUBQUERY", false, &mut ids, &mut lines);
     }
     send_lines(&lines, form == ExplainForm::Extended, sink)
@@ -94,37 +115,49 @@ pub(super) fn meta(name: &str, number: bool, chars: u32) -> ColumnMeta {
     }
 }
 
-fn query(plan: &QueryPlan, select_type: &str, simple: bool, ids: &mut i64, lines: &mut Vec<Line>) {
+fn query(plan: &QueryPlan, select_type: &str, simple: bool, ids: &mut Ids, lines: &mut Vec<Line>) {
     match &plan.body {
         Body::Select(plan) => {
-            let has_derived = plan.inputs.iter().any(|input| matches!(input.source, Source::Derived(_)));
+            let has_derived = plan.inputs.iter().any(|input| input.source.query().is_some());
             let kind = match select_type {
                 "SIMPLE" if !simple || has_derived => "PRIMARY",
                 other => other,
             };
-            select(plan, kind, *ids, lines);
+            select(plan, kind, ids.next as i64, lines);
             for input in &plan.inputs {
-                if let Source::Derived(inner) = &input.source {
-                    *ids += 1;
+                if let Some(inner) = input.source.query().filter(|inner| ids.is_new(inner)) {
+                    ids.next += 1;
                     query(inner, "DERIVED", true, ids, lines);
                 }
             }
         }
+        Body::Recursive(plan) => {
+            for (at, part) in plan.parts().enumerate() {
+                ids.next += usize::from(at > 0);
+                let is_member = at >= plan.anchors.len();
+                query(part, if is_member { "RECURSIVE UNION" } else { select_type }, true, ids, lines);
+            }
+        }
         Body::Union(plan) => {
-            let first = *ids;
+            let first = ids.next;
             for (at, branch) in plan.branches.iter().enumerate() {
                 if at > 0 {
-                    *ids += 1;
+                    ids.next += 1;
                 }
-                let kind = match (at, select_type) {
-                    (0, "SIMPLE") => "PRIMARY",
-                    (0, other) => other,
-                    _ => "UNION",
+                let operation = at.checked_sub(1).and_then(|at| plan.operations.get(at));
+                let kind = match (operation.map(|operation| operation.operator), select_type) {
+                    (None, "SIMPLE") => "PRIMARY",
+                    (None, other) => other,
+                    (Some(SetOperator::Union), _) => "UNION",
+                    (Some(SetOperator::Intersect), _) => "INTERSECT",
+                    (Some(SetOperator::Except), _) => "EXCEPT",
                 };
                 query(branch, kind, true, ids, lines);
             }
-            if plan.distinct_until.is_some() || !plan.order.items.is_empty() {
-                let members: Vec<String> = (first..=*ids).map(|id| id.to_string()).collect();
+            let is_gathered =
+                |operation: &SetOperation| operation.operator != SetOperator::Union || !operation.all;
+            if plan.operations.iter().any(is_gathered) || !plan.order.items.is_empty() {
+                let members: Vec<String> = (first..=ids.next).map(|id| id.to_string()).collect();
                 let name = format!("<union{}>", members.join(","));
                 let mut line =
                     vec![Value::Null, Value::text("UNION RESULT"), Value::text(name), Value::text("ALL")];
@@ -159,14 +192,12 @@ fn select(plan: &SelectPlan, kind: &str, id: i64, lines: &mut Vec<Line>) {
                 line.extend(access_columns(access, def, depth > 0));
             }
             (source, _) => {
-                if let Source::Derived(_) = source {
+                if matches!(source, Source::Derived(_) | Source::Shared(_) | Source::Working(_)) {
                     line[2] = Value::text(format!("<derived:{}>", input.name));
                 }
                 line.extend([Value::text("ALL"), Value::Null, Value::Null, Value::Null, Value::Null]);
-                line.push(match source {
-                    Source::Derived(query) => Value::Int(super::join::rows_of(query) as i64),
-                    _ => Value::Null,
-                });
+                let rows = source.query().map(super::join::rows_of);
+                line.push(rows.map_or(Value::Null, |rows| Value::Int(rows as i64)));
             }
         }
         line.push(Value::text(extras(plan, depth).join("; ")));

@@ -1,6 +1,6 @@
 //! EXPLAIN FORMAT=JSON: a plan in the shape that MariaDB gives it.
 
-use super::explain::{access_columns, extras, meta, percent};
+use super::explain::{Ids, access_columns, extras, meta, percent};
 use super::plan::*;
 use crate::{Completion, ResultSink, SqlError};
 use types::{Value, ValueRef};
@@ -19,14 +19,14 @@ enum Json {
 /// # Errors
 /// The sink's.
 pub(super) fn send(plan: &StatementPlan, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
-    let mut ids = 1;
+    let mut ids = Ids::default();
     let mut block = query(&plan.query, &mut ids);
     let once = plan.subqueries.iter().map(|subquery| &subquery.query);
     let each = plan.dependents.iter().map(|subquery| &**subquery);
     let subqueries: Vec<Json> = once
         .chain(each)
         .map(|subquery| {
-            ids += 1;
+            ids.next += 1;
             Json::Object(vec![("query_block", query(subquery, &mut ids))])
         })
         .collect();
@@ -40,17 +40,17 @@ pub(super) fn send(plan: &StatementPlan, sink: &mut dyn ResultSink) -> Result<()
     sink.end(&Completion::default())
 }
 
-fn query(plan: &QueryPlan, ids: &mut usize) -> Json {
+fn query(plan: &QueryPlan, ids: &mut Ids) -> Json {
     match &plan.body {
         Body::Select(select) => self::select(select, ids),
         Body::Union(union) => {
-            let first = *ids;
+            let first = ids.next;
             let mut branches = Vec::new();
             for (at, branch) in union.branches.iter().enumerate() {
-                *ids += usize::from(at > 0);
+                ids.next += usize::from(at > 0);
                 branches.push(Json::Object(vec![("query_block", query(branch, ids))]));
             }
-            let members: Vec<String> = (first..=*ids).map(|id| id.to_string()).collect();
+            let members: Vec<String> = (first..=ids.next).map(|id| id.to_string()).collect();
             let result = vec![
                 ("table_name", Json::Text(format!("<union{}>", members.join(",")))),
                 ("access_type", Json::Text("ALL".to_string())),
@@ -58,11 +58,23 @@ fn query(plan: &QueryPlan, ids: &mut usize) -> Json {
             ];
             Json::Object(vec![("union_result", Json::Object(result))])
         }
+        Body::Recursive(recursive) => {
+            let mut parts = Vec::new();
+            for (at, part) in recursive.parts().enumerate() {
+                ids.next += usize::from(at > 0);
+                parts.push(Json::Object(vec![("query_block", query(part, ids))]));
+            }
+            let result = vec![
+                ("access_type", Json::Text("ALL".to_string())),
+                ("query_specifications", Json::List(parts)),
+            ];
+            Json::Object(vec![("recursive_union", Json::Object(result))])
+        }
     }
 }
 
-fn select(plan: &SelectPlan, ids: &mut usize) -> Json {
-    let mut block = vec![("select_id", Json::Number(*ids as f64))];
+fn select(plan: &SelectPlan, ids: &mut Ids) -> Json {
+    let mut block = vec![("select_id", Json::Number(ids.next as f64))];
     let message = if plan.shortcut.is_some() {
         Some("Select tables optimized away")
     } else {
@@ -81,7 +93,7 @@ fn select(plan: &SelectPlan, ids: &mut usize) -> Json {
     Json::Object(block)
 }
 
-fn table(plan: &SelectPlan, depth: usize, ids: &mut usize) -> Vec<(&'static str, Json)> {
+fn table(plan: &SelectPlan, depth: usize, ids: &mut Ids) -> Vec<(&'static str, Json)> {
     let step = &plan.steps[depth];
     let input = &plan.inputs[step.part];
     let mut table = vec![("table_name", Json::Text(input.name.clone()))];
@@ -104,11 +116,12 @@ fn table(plan: &SelectPlan, depth: usize, ids: &mut usize) -> Vec<(&'static str,
                 }
             }
         }
-        (Source::Derived(query), _) => {
+        (source, _) => {
             table.push(("access_type", Json::Text("ALL".to_string())));
-            table.push(("rows", Json::Number(super::join::rows_of(query))));
+            if let Some(query) = source.query() {
+                table.push(("rows", Json::Number(super::join::rows_of(query))));
+            }
         }
-        _ => table.push(("access_type", Json::Text("ALL".to_string()))),
     }
     table.push(("cost", Json::Number(step.cost)));
     table.push(("filtered", Json::Number(percent(step))));
@@ -124,8 +137,8 @@ fn table(plan: &SelectPlan, depth: usize, ids: &mut usize) -> Vec<(&'static str,
             _ => ("using_where", Json::True),
         });
     }
-    if let Source::Derived(inner) = &input.source {
-        *ids += 1;
+    if let Some(inner) = input.source.query().filter(|inner| ids.is_new(inner)) {
+        ids.next += 1;
         table.push(("materialized", Json::Object(vec![("query_block", query(inner, ids))])));
     }
     table

@@ -240,7 +240,13 @@ impl Planner<'_> {
                     [table] if table.eq_ignore_ascii_case("dual") && alias.is_none() => {
                         return Ok(Operand { from: out.inputs.len(), shown: vec![], on: vec![] });
                     }
-                    [table] => (self.default_database()?.to_string(), table.clone()),
+                    [table] => {
+                        let name = alias.as_ref().map_or(table.as_str(), |alias| &alias.name.value);
+                        if let Some((source, scope)) = self.defined(table, name)? {
+                            return self.add(source, scope, Hints::default(), out);
+                        }
+                        (self.default_database()?.to_string(), table.clone())
+                    }
                     [database, table] => (database.clone(), table.clone()),
                     _ => return Err(SqlError::syntax(&name.to_string(), 1)),
                 };
@@ -492,7 +498,7 @@ fn describe(meta: &mut ColumnMeta, def: &TableDef, position: usize, extras: &Col
 ///
 /// # Errors
 /// 1060.
-fn distinct_names(derived: &ScopeTable) -> Result<(), SqlError> {
+pub(super) fn distinct_names(derived: &ScopeTable) -> Result<(), SqlError> {
     let mut seen = std::collections::HashSet::new();
     match derived.columns.iter().find(|column| !seen.insert(column.name.to_lowercase())) {
         None => Ok(()),
@@ -504,12 +510,16 @@ fn distinct_names(derived: &ScopeTable) -> Result<(), SqlError> {
 }
 
 pub(crate) fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
-    let columns = plan
-        .columns
+    columns_scope(&plan.columns, &plan.names, alias)
+}
+
+/// What names see of a result with these columns. `names` are their names that have slots in them.
+pub(super) fn columns_scope(columns: &[ColumnMeta], names: &[(usize, Name)], alias: &str) -> ScopeTable {
+    let columns = columns
         .iter()
         .enumerate()
         .map(|(position, meta)| {
-            let template = plan.names.iter().find(|(at, _)| *at == position).map(|(_, name)| name.clone());
+            let template = names.iter().find(|(at, _)| *at == position).map(|(_, name)| name.clone());
             let name = template.as_ref().map_or_else(|| meta.name.clone(), Name::shape);
             let mut meta = meta.clone();
             meta.name.clone_from(&name);

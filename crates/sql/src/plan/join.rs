@@ -350,6 +350,7 @@ pub(super) fn rows_of(query: &QueryPlan) -> f64 {
             (rows, &select.limit)
         }
         Body::Union(union) => (union.branches.iter().map(rows_of).sum(), &union.limit),
+        Body::Recursive(recursive) => return recursive.parts().map(rows_of).sum(),
     };
     match limit.count {
         Some(LimitValue::Number(count)) => rows.min(count as f64).max(1.0),
@@ -524,10 +525,7 @@ impl Search<'_, '_> {
         let (table, def) = match &self.plan.from.inputs[part].source {
             Source::Table { table, def } => (table, def),
             source => {
-                let all = match source {
-                    Source::Derived(query) => rows_of(query),
-                    _ => VIRTUAL_ROWS,
-                };
+                let all = source.query().map_or(VIRTUAL_ROWS, rows_of);
                 let rows = (all * share(&conditions)).max(0.1);
                 return Estimate {
                     each: None,

@@ -25,8 +25,10 @@ pub(crate) mod returning;
 pub(crate) mod sarg;
 pub(crate) mod scope;
 pub(crate) mod select;
+pub(crate) mod set_operations;
 mod tree;
 pub(crate) mod walk;
+mod with;
 
 use sqlparser::ast;
 

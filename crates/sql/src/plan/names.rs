@@ -137,9 +137,14 @@ struct Items<'a> {
 impl Items<'_> {
     fn run(&mut self) {
         self.skip(|byte| byte.is_ascii_whitespace() || byte == b'(');
+        self.skip_with();
         let first = self.word();
         if first.eq_ignore_ascii_case("SELECT") {
             self.skip_modifiers();
+        } else if first.eq_ignore_ascii_case("VALUES") {
+            // Its first row is in parentheses.
+            self.skip(|byte| byte.is_ascii_whitespace());
+            self.at += usize::from(self.shape.get(self.at) == Some(&b'('));
         } else if !CHANGES.iter().any(|change| change.eq_ignore_ascii_case(first)) || !self.find_returning() {
             return;
         }
@@ -220,6 +225,53 @@ impl Items<'_> {
         false
     }
 
+    /// Skips WITH and its definitions: all up to the first word behind a closing parenthesis, unless that is
+    /// AS, or a comma follows.
+    fn skip_with(&mut self) {
+        let start = self.at;
+        if !self.word().eq_ignore_ascii_case("WITH") {
+            self.at = start;
+            return;
+        }
+        let mut depth = 0;
+        let mut closed = false;
+        while let Some(&byte) = self.shape.get(self.at) {
+            match byte {
+                SLOT | LIST => {
+                    self.slot += 1;
+                    self.at += 2;
+                    continue;
+                }
+                b'\'' | b'"' | b'`' => {
+                    self.at = quote_end(self.shape, self.at, self.mode).unwrap_or(self.shape.len());
+                    continue;
+                }
+                b'(' if closed => {
+                    self.skip(|byte| byte.is_ascii_whitespace() || byte == b'(');
+                    return;
+                }
+                b'(' => depth += 1,
+                b')' => {
+                    depth -= 1;
+                    closed = depth == 0;
+                }
+                b',' => closed = false,
+                _ if is_word(byte) => {
+                    let before = self.at;
+                    let is_as = self.word().eq_ignore_ascii_case("AS");
+                    if closed && !is_as {
+                        self.at = before;
+                        return;
+                    }
+                    closed = false;
+                    continue;
+                }
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+
     fn skip(&mut self, matches: impl Fn(u8) -> bool) {
         while self.shape.get(self.at).is_some_and(|&byte| matches(byte)) {
             self.at += 1;
@@ -295,6 +347,11 @@ mod tests {
             names("SELECT DISTINCT a, IF(b, ',', 2) , t.from FROM t WHERE 5"),
             ["a", "IF(b, <0>, <1>)", "t.from"]
         );
+        assert_eq!(
+            names("WITH c AS (SELECT 1), d (x) AS (SELECT 'AS', (2)) SELECT x+1, 'a' FROM c, d"),
+            ["x+<3>", "<4>"]
+        );
+        assert_eq!(names("VALUES ((SELECT 1), x+ 2), (3, 4)"), ["(SELECT <0>)", "x+ <1>"]);
         assert_eq!(names("(SELECT x'41', `a,b`) UNION SELECT 2"), ["x'41'", "`a,b`"]);
     }
 }

@@ -9,6 +9,7 @@ use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Compiled, CompiledAggregate, InnerQuery};
 use crate::locks::{Mode, Used};
 use engine::{Table, TableDef};
+use std::collections::HashSet;
 use std::sync::Arc;
 use types::Column;
 
@@ -100,6 +101,7 @@ impl QueryPlan {
     fn has_sources(&self) -> bool {
         match &self.body {
             Body::Union(union) => union.branches.iter().any(QueryPlan::has_sources),
+            Body::Recursive(recursive) => recursive.parts().any(QueryPlan::has_sources),
             Body::Select(select) => !select.inputs.is_empty(),
         }
     }
@@ -118,14 +120,31 @@ impl QueryPlan {
 
     /// True if the query reads this table itself. Its subqueries are plans of their own.
     pub(crate) fn reads(&self, table: &Arc<Table>) -> bool {
-        match &self.body {
-            Body::Union(union) => union.branches.iter().any(|branch| branch.reads(table)),
-            Body::Select(select) => select.inputs.iter().any(|input| match &input.source {
-                Source::Table { table: read, .. } => Arc::ptr_eq(read, table),
-                Source::Derived(query) => query.reads(table),
-                Source::Virtual(_) => false,
-            }),
+        let mut queries = vec![self];
+        // What WITH defines may be named often.
+        let mut shared = HashSet::new();
+        while let Some(query) = queries.pop() {
+            let select = match &query.body {
+                Body::Union(union) => {
+                    queries.extend(&union.branches);
+                    continue;
+                }
+                Body::Recursive(recursive) => {
+                    queries.extend(recursive.parts());
+                    continue;
+                }
+                Body::Select(select) => select,
+            };
+            for input in &select.inputs {
+                match &input.source {
+                    Source::Table { table: read, .. } if Arc::ptr_eq(read, table) => return true,
+                    Source::Shared(query) if shared.insert(Arc::as_ptr(query)) => queries.push(query),
+                    Source::Derived(query) => queries.push(query),
+                    _ => {}
+                }
+            }
         }
+        false
     }
 }
 
@@ -133,19 +152,71 @@ impl QueryPlan {
 pub(crate) enum Body {
     Select(Box<SelectPlan>),
     Union(Box<UnionPlan>),
+    Recursive(Box<RecursivePlan>),
+}
+
+/// A definition of WITH RECURSIVE that names itself. Its rows are those of the anchors, and those that the
+/// members make of the rows that came last, until no rows come any more.
+#[derive(Debug)]
+pub(crate) struct RecursivePlan {
+    /// What [`Source::Working`] names it by.
+    pub number: usize,
+    pub anchors: Vec<QueryPlan>,
+    pub members: Vec<QueryPlan>,
+    /// The types that all values are converted to.
+    pub columns: Vec<types::Column>,
+    /// Set if equal rows are reduced to one.
+    pub keys: Option<ValueKeys>,
+}
+
+impl RecursivePlan {
+    /// The anchors and the members.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &QueryPlan> {
+        self.anchors.iter().chain(&self.members)
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct UnionPlan {
     pub branches: Vec<QueryPlan>,
-    /// Equal rows are reduced to one among the branches up to this one, counted from 0. `None` if every UNION
-    /// is a UNION ALL.
-    pub distinct_until: Option<usize>,
+    /// What joins each branch but the first to the result of those before it.
+    pub operations: Vec<SetOperation>,
     /// The types that values of all branches are converted to.
     pub columns: Vec<types::Column>,
     pub keys: ValueKeys,
     pub order: SortOrder,
     pub limit: Limit,
+}
+
+impl UnionPlan {
+    /// The last of the first `count` branches that INTERSECT or EXCEPT joins.
+    pub(crate) fn last_combined(&self, count: usize) -> Option<usize> {
+        let is_combined = |operation: &SetOperation| operation.operator != SetOperator::Union;
+        Some(1 + self.operations.iter().take(count.saturating_sub(1)).rposition(is_combined)?)
+    }
+
+    /// Equal rows are reduced to one among the branches up to this one, of the first `count`, counted from 0.
+    /// `None` if none of them is joined by UNION DISTINCT.
+    pub(crate) fn distinct_until(&self, count: usize) -> Option<usize> {
+        let is_distinct =
+            |operation: &SetOperation| operation.operator == SetOperator::Union && !operation.all;
+        Some(1 + self.operations.iter().take(count.saturating_sub(1)).rposition(is_distinct)?)
+    }
+}
+
+/// What is done with two results.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SetOperation {
+    pub operator: SetOperator,
+    /// If false, equal rows are reduced to one.
+    pub all: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SetOperator {
+    Union,
+    Intersect,
+    Except,
 }
 
 /// One SELECT.
@@ -224,9 +295,27 @@ pub(crate) type FindVirtual = fn(&str, &str) -> Option<&'static VirtualTable>;
 
 #[derive(Debug)]
 pub(crate) enum Source {
-    Table { table: Arc<Table>, def: Arc<TableDef> },
+    Table {
+        table: Arc<Table>,
+        def: Arc<TableDef>,
+    },
     Derived(Box<QueryPlan>),
+    /// What WITH defines. Its rows are computed once a statement.
+    Shared(Arc<QueryPlan>),
+    /// Inside a member of a recursive definition: the rows that came last, by the definition's number.
+    Working(usize),
     Virtual(&'static VirtualTable),
+}
+
+impl Source {
+    /// The query whose rows are kept to be read.
+    pub(crate) fn query(&self) -> Option<&QueryPlan> {
+        match self {
+            Source::Derived(query) => Some(query),
+            Source::Shared(query) => Some(query),
+            Source::Table { .. } | Source::Working(_) | Source::Virtual(_) => None,
+        }
+    }
 }
 
 /// A step of a join: reads one table for each row of the tables before.
@@ -361,6 +450,8 @@ pub(crate) enum SortValue {
 pub(crate) struct Limit {
     pub count: Option<LimitValue>,
     pub offset: Option<LimitValue>,
+    /// WITH TIES: rows that the order puts level with the last one follow it.
+    pub ties: bool,
 }
 
 /// The number behind LIMIT or WAIT.

@@ -4,19 +4,19 @@ use super::bind::{Planned, SlotInfo, Subqueries, SubqueryUse, kind_of_type};
 use super::names::Name;
 use super::plan::*;
 use super::scope::Scope;
+use super::with::With;
 use crate::accounts::Rights;
 use crate::accounts::access::{Access, Needs, TableNeed};
-use crate::expr::value_keys::ValueKeys;
-use crate::expr::{Compiled, Expr, OuterRef, seen_type};
+use crate::expr::{Compiled, Expr, OuterRef};
 use crate::text::SlotKind;
 use crate::variables::join_methods::JoinMethods;
-use crate::{ColumnMeta, ColumnTraits, SqlError};
+use crate::{ErrorKind, SqlError};
 use engine::Database;
 use sqlparser::ast;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use types::{Collation, Column, ColumnType};
+use types::{Collation, ColumnType};
 
 /// What planning needs to know.
 pub(crate) struct Planner<'a> {
@@ -43,7 +43,8 @@ pub(crate) struct Planner<'a> {
     /// The subqueries that run for each row of a query around them.
     pub(super) dependents: RefCell<Vec<Arc<QueryPlan>>>,
     /// The queries around the one that is being planned, the outermost first.
-    around: RefCell<Vec<Around>>,
+    pub(super) around: RefCell<Vec<Around>>,
+    pub(super) with: With,
     pub(super) depth: RefCell<usize>,
     locks: Cell<bool>,
 }
@@ -72,6 +73,7 @@ impl<'a> Planner<'a> {
             subqueries: RefCell::default(),
             dependents: RefCell::default(),
             around: RefCell::default(),
+            with: With::default(),
             depth: RefCell::default(),
             locks: Cell::default(),
         }
@@ -106,6 +108,7 @@ impl<'a> Planner<'a> {
             let limit = match &mut plan.body {
                 Body::Select(select) => &mut select.limit,
                 Body::Union(union) => &mut union.limit,
+                Body::Recursive(_) => return Ok(plan),
             };
             limit.count.get_or_insert(LimitValue::Number(self.select_limit));
         }
@@ -140,17 +143,26 @@ impl<'a> Planner<'a> {
     }
 
     pub(super) fn query(&self, query: &ast::Query) -> Result<QueryPlan, SqlError> {
-        if query.with.is_some() {
-            return Err(SqlError::not_supported("WITH"));
+        match &query.with {
+            Some(with) => self.with(with, query),
+            None => self.plain(query),
         }
-        if query.fetch.is_some() || query.for_clause.is_some() {
-            return Err(SqlError::not_supported("FETCH"));
+    }
+
+    /// Plans a query without its WITH clause.
+    pub(super) fn plain(&self, query: &ast::Query) -> Result<QueryPlan, SqlError> {
+        if query.for_clause.is_some() {
+            return Err(SqlError::syntax("FOR", 1));
         }
-        *self.depth.borrow_mut() += 1;
-        let wants = self.wants.replace(Rights::SELECT);
         let order = order_items(query)?;
         let limit = self.limit(query)?;
+        if limit.ties && order.is_empty() {
+            let text = "FETCH ... WITH TIES requires ORDER BY clause to be present";
+            return Err(SqlError::new(ErrorKind::TiesNeedOrder, text));
+        }
         let lock = self.lock_clause(query)?;
+        *self.depth.borrow_mut() += 1;
+        let wants = self.wants.replace(Rights::SELECT);
         let plan = match &*query.body {
             ast::SetExpr::Select(select) => self.select(select, order, limit, lock),
             // These are only parentheses. In contrast, (SELECT ...) LIMIT 1 orders and limits the inner
@@ -166,7 +178,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A query in parentheses, which is no deeper for them: its columns have the names of the text.
-    fn in_parentheses(&self, query: &ast::Query) -> Result<QueryPlan, SqlError> {
+    pub(super) fn in_parentheses(&self, query: &ast::Query) -> Result<QueryPlan, SqlError> {
         *self.depth.borrow_mut() -= 1;
         let plan = self.query(query);
         *self.depth.borrow_mut() += 1;
@@ -210,10 +222,20 @@ impl<'a> Planner<'a> {
                 (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
             }
         };
-        Ok(Limit {
+        let mut limit = Limit {
             count: count.map(|count| self.limit_value(count)).transpose()?,
             offset: offset.map(|offset| self.limit_value(offset)).transpose()?,
-        })
+            ties: false,
+        };
+        if let Some(fetch) = &query.fetch {
+            if limit.count.is_some() || fetch.percent {
+                return Err(SqlError::syntax(&fetch.to_string(), 1));
+            }
+            let one = LimitValue::Number(1);
+            limit.count = Some(fetch.quantity.as_ref().map_or(Ok(one), |count| self.limit_value(count))?);
+            limit.ties = fetch.with_ties;
+        }
+        Ok(limit)
     }
 
     /// The value of LIMIT: a number or a parameter. Nothing else is allowed.
@@ -234,121 +256,6 @@ impl<'a> Planner<'a> {
             }
             _ => None,
         }
-    }
-
-    fn union(
-        &self,
-        body: &ast::SetExpr,
-        order: Vec<&ast::OrderByExpr>,
-        limit: Limit,
-    ) -> Result<QueryPlan, SqlError> {
-        let mut branches = Vec::new();
-        let mut distinct_until = None;
-        self.branches(body, &mut branches, &mut distinct_until)?;
-        let columns = union_columns(&branches)?;
-        let first = &branches[0];
-        let names = first.names.clone();
-        let metas: Arc<[ColumnMeta]> = first
-            .columns
-            .iter()
-            .zip(&columns)
-            .enumerate()
-            .map(|(position, (meta, column))| {
-                let widest = branches.iter().map(|branch| branch.columns[position].display_chars).max();
-                ColumnMeta {
-                    column_type: column.column_type.clone(),
-                    collation: column.column_type.collation(),
-                    not_null: !column.nullable,
-                    decimals: branches
-                        .iter()
-                        .map(|branch| branch.columns[position].decimals)
-                        .max()
-                        .unwrap_or(meta.decimals),
-                    display_chars: widest.unwrap_or(meta.display_chars),
-                    org_name: String::new(),
-                    org_table: String::new(),
-                    table: String::new(),
-                    database: String::new(),
-                    traits: ColumnTraits::default(),
-                    name: meta.name.clone(),
-                }
-            })
-            .collect();
-        let order = order
-            .into_iter()
-            .map(|item| self.union_order(item, &metas, &columns))
-            .collect::<Result<Vec<_>, SqlError>>()?;
-        let keys = ValueKeys::new(columns.iter().cloned());
-        let order = SortOrder::new(order, columns.len());
-        let plan = UnionPlan { branches, distinct_until, columns, keys, order, limit };
-        Ok(QueryPlan {
-            columns: metas,
-            is_seen_apart: false,
-            names,
-            literals: vec![],
-            body: Body::Union(Box::new(plan)),
-        })
-    }
-
-    fn branches(
-        &self,
-        body: &ast::SetExpr,
-        branches: &mut Vec<QueryPlan>,
-        distinct_until: &mut Option<usize>,
-    ) -> Result<(), SqlError> {
-        match body {
-            ast::SetExpr::SetOperation { op: ast::SetOperator::Union, set_quantifier, left, right } => {
-                self.branches(left, branches, distinct_until)?;
-                self.branches(right, branches, distinct_until)?;
-                match set_quantifier {
-                    ast::SetQuantifier::All => {}
-                    ast::SetQuantifier::None | ast::SetQuantifier::Distinct => {
-                        *distinct_until = Some(branches.len() - 1);
-                    }
-                    other => return Err(SqlError::not_supported(&format!("UNION {other}"))),
-                }
-                Ok(())
-            }
-            ast::SetExpr::Select(select) => {
-                branches.push(self.select(select, vec![], Limit::default(), None)?);
-                Ok(())
-            }
-            ast::SetExpr::Query(query) => {
-                branches.push(self.in_parentheses(query)?);
-                Ok(())
-            }
-            ast::SetExpr::SetOperation { op, .. } => Err(SqlError::not_supported(&op.to_string())),
-            _ => Err(SqlError::not_supported("this kind of query")),
-        }
-    }
-
-    /// ORDER BY of a union: columns of its result, by name or position.
-    fn union_order(
-        &self,
-        item: &ast::OrderByExpr,
-        metas: &[ColumnMeta],
-        columns: &[Column],
-    ) -> Result<SortItem, SqlError> {
-        let unknown = || SqlError::unknown_column(&item.expr.to_string(), "order clause");
-        let position = match &item.expr {
-            ast::Expr::Identifier(name) => metas
-                .iter()
-                .position(|meta| meta.name.eq_ignore_ascii_case(&name.value))
-                .ok_or_else(unknown)?,
-            ast::Expr::Value(value) => match &value.value {
-                ast::Value::Number(text, _) => match text.parse::<usize>() {
-                    Ok(position) if (1..=metas.len()).contains(&position) => position - 1,
-                    _ => return Err(unknown()),
-                },
-                _ => return Err(SqlError::not_supported("ORDER BY of an expression over a UNION")),
-            },
-            _ => return Err(SqlError::not_supported("ORDER BY of an expression over a UNION")),
-        };
-        Ok(SortItem {
-            value: SortValue::Output(position),
-            column: columns[position].clone(),
-            descending: is_descending(item),
-        })
     }
 }
 
@@ -372,7 +279,10 @@ impl Subqueries for Planner<'_> {
     ) -> Result<Planned, SqlError> {
         let around = Around { scope: scope.clone(), aliases: aliases.to_vec(), parameters: vec![] };
         self.around.borrow_mut().push(around);
+        let subqueries = &self.with.subqueries;
+        subqueries.set(subqueries.get() + 1);
         let plan = self.query(query);
+        subqueries.set(subqueries.get() - 1);
         let parameters = self.around.borrow_mut().pop().map(|around| around.parameters).unwrap_or_default();
         let plan = plan?;
         let kind = match use_as {
@@ -410,7 +320,7 @@ impl Subqueries for Planner<'_> {
 }
 
 /// The query around a subquery that is being planned.
-struct Around {
+pub(super) struct Around {
     scope: Scope,
     aliases: Vec<(String, Expr)>,
     parameters: Vec<Expr>,
@@ -461,33 +371,6 @@ pub(super) fn order_items(query: &ast::Query) -> Result<Vec<&ast::OrderByExpr>, 
 
 pub(super) fn is_descending(item: &ast::OrderByExpr) -> bool {
     item.options.sort == Some(ast::OrderBySort::Desc)
-}
-
-/// The columns of a union. Each has a type that can hold the values of every branch.
-fn union_columns(branches: &[QueryPlan]) -> Result<Vec<Column>, SqlError> {
-    let width = branches[0].columns.len();
-    if branches.iter().any(|branch| branch.columns.len() != width) {
-        return Err(SqlError::column_counts_differ());
-    }
-    let column = |position: usize| {
-        let metas = branches.iter().map(|branch| &branch.columns[position]);
-        let mut column_type: Option<ColumnType> = None;
-        for meta in metas.clone() {
-            if meta.column_type == (ColumnType::Binary { bytes: 0 }) {
-                continue;
-            }
-            column_type = Some(match column_type {
-                None => seen_type(&meta.column_type),
-                Some(before) => wider(&before, &seen_type(&meta.column_type)),
-            });
-        }
-        Column {
-            name: branches[0].columns[position].name.clone(),
-            column_type: column_type.unwrap_or(ColumnType::Binary { bytes: 0 }),
-            nullable: metas.clone().any(|meta| !meta.not_null),
-        }
-    };
-    Ok((0..width).map(column).collect())
 }
 
 /// A type that can hold the values of both types.

@@ -45,6 +45,7 @@ impl Planner<'_> {
     ) -> Result<QueryPlan, SqlError> {
         refuse(select)?;
         let from = self.from(&select.from)?;
+        self.check_recursion(&from)?;
         let mut aggregates: Vec<Aggregate> = Vec::new();
         let items = self.items(select, &from, &mut aggregates)?;
         let mut conditions = Vec::new();
@@ -91,6 +92,26 @@ impl Planner<'_> {
             order,
             limit,
             lock,
+        })
+    }
+
+    /// A query that reads no table and gives one row.
+    pub(super) fn without_tables(&self, items: Vec<(Expr, Name)>) -> Result<QueryPlan, SqlError> {
+        let items = items.into_iter().map(|(expr, name)| Item { expr, name, aliased: false, meta: None });
+        self.assemble(Parts {
+            from: From::default(),
+            items: items.collect(),
+            conditions: vec![],
+            keys: vec![],
+            aggregates: vec![],
+            is_grouped: false,
+            having: None,
+            order: vec![],
+            limit: Limit::default(),
+            distinct: false,
+            calculates_found_rows: false,
+            straight: false,
+            lock: None,
         })
     }
 
@@ -156,7 +177,7 @@ impl Planner<'_> {
     }
 
     /// The name of a column without an alias. `text` is what was written, if that is known.
-    fn name_of(&self, expr: &ast::Expr, text: Option<&Name>) -> Name {
+    pub(super) fn name_of(&self, expr: &ast::Expr, text: Option<&Name>) -> Name {
         match without_parentheses(expr) {
             ast::Expr::Identifier(name) if !name.value.starts_with('@') => Name::Fixed(name.value.clone()),
             ast::Expr::CompoundIdentifier(path) if !path[0].value.starts_with('@') => {
@@ -272,7 +293,7 @@ impl Planner<'_> {
         }
         let sorted_by_group = joined.ordered && wanted.by_group;
         let group = self.group(&parts, &counted, sorted_by_group)?;
-        let order_is_met = joined.ordered && wanted.meets_order;
+        let order_is_met = joined.ordered && wanted.meets_order && !limit.ties;
         let sort: Vec<SortItem> = if order_is_met || (parts.is_grouped && keys.is_empty()) {
             vec![]
         } else {
@@ -486,7 +507,7 @@ pub(crate) fn meta_of(compiled: &Compiled, name: &str) -> ColumnMeta {
 
 /// A column that can hold an expression's values in keys. It is always nullable: that costs one byte, and a
 /// NULL in a column that cannot have one would make the order wrong.
-fn pseudo_column(compiled: &Compiled) -> Column {
+pub(super) fn pseudo_column(compiled: &Compiled) -> Column {
     let result = compiled.result_type();
     Column { name: String::new(), column_type: result.column_type.clone(), nullable: true }
 }

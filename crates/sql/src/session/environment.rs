@@ -247,6 +247,10 @@ impl Environment for SessionEnvironment<'_> {
         self.session.instance.user_locks.owner(name)
     }
 
+    fn recursions_max(&self) -> u64 {
+        self.session.variables.common.recursions_max
+    }
+
     fn check_interrupt(&self) -> Result<(), SqlError> {
         self.session.interrupt.check()
     }

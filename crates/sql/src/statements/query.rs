@@ -149,7 +149,7 @@ impl Session {
         let Query { plan, slots, .. } = *query;
         let clause = match &plan.query.body {
             Body::Select(select) => select.lock,
-            Body::Union(_) => None,
+            Body::Union(_) | Body::Recursive(_) => None,
         };
         let mode = match clause {
             Some(LockClause { exclusive: true, .. }) => Mode::Write,

@@ -133,6 +133,8 @@ pub struct Common {
     /// How statements are read, from `sql_mode`.
     pub lexical: LexicalMode,
     pub sql_notes: bool,
+    /// `max_recursive_iterations`.
+    pub recursions_max: u64,
     pub sql_safe_updates: bool,
     pub foreign_key_checks: bool,
     pub check_constraint_checks: bool,
@@ -494,6 +496,7 @@ fn unpack(values: &Values) -> Common {
         sql_notes: values.boolean("sql_notes"),
         check_constraint_checks: values.boolean("check_constraint_checks"),
         foreign_key_checks: values.boolean("foreign_key_checks"),
+        recursions_max: values.unsigned("max_recursive_iterations"),
         sql_safe_updates: values.boolean("sql_safe_updates"),
         sql_select_limit: values.unsigned("sql_select_limit"),
         join_methods: JoinMethods::read(&values.text("optimizer_switch")),

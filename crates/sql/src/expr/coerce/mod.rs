@@ -88,6 +88,15 @@ impl CoerceIssue {
         !matches!(self, CoerceIssue::TruncatedNote)
     }
 
+    /// What the warning says where the issue is no error.
+    pub(crate) fn as_warning(&self) -> &CoerceIssue {
+        match self {
+            CoerceIssue::DataTooLong | CoerceIssue::IncorrectTime { .. } => &CoerceIssue::Truncated,
+            CoerceIssue::TimeOutOfRange { .. } | CoerceIssue::BitsTooLong => &CoerceIssue::OutOfRange,
+            other => other,
+        }
+    }
+
     /// The error, or the warning's number and text. `row` counts from 1.
     pub(crate) fn to_error(&self, column: &str, row: u64) -> SqlError {
         self.to_error_at(&format!("`{column}`"), column, row)

@@ -54,13 +54,7 @@ pub(crate) fn warn_of_issue(
     row: u64,
     warnings: &mut crate::Warnings,
 ) {
-    // In strict mode these are errors of their own.
-    let shown = match issue {
-        CoerceIssue::DataTooLong | CoerceIssue::IncorrectTime { .. } => &CoerceIssue::Truncated,
-        CoerceIssue::TimeOutOfRange { .. } | CoerceIssue::BitsTooLong => &CoerceIssue::OutOfRange,
-        other => other,
-    };
-    let error = match shown {
+    let error = match issue.as_warning() {
         CoerceIssue::TimeLeftOut { .. } => SqlError::new(
             ErrorKind::InvalidTimestamp,
             format!("Invalid TIMESTAMP value in column '{column}' at row {row}"),

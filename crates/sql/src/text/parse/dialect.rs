@@ -2,7 +2,7 @@
 //! operators binds tighter, and how operators of one kind group, is decided here and nowhere else.
 
 use super::changes;
-use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Statement, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Query, Statement, UnaryOperator};
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -216,6 +216,64 @@ fn in_list(parser: &mut Parser<'_>, expr: Expr) -> Result<Expr, ParserError> {
     Ok(Expr::InList { expr: Box::new(expr), list, negated })
 }
 
+/// True in front of `(VALUES (`, but not of `(VALUES(column))`, which is the new value of a column.
+fn begins_values(parser: &Parser<'_>, ahead: usize) -> bool {
+    let is = |behind: usize, token: &Token| parser.peek_nth_token_ref(ahead + behind).token == *token;
+    let is_column = matches!(parser.peek_nth_token_ref(ahead + 3).token, Token::Word(_))
+        && is(4, &Token::RParen)
+        && is(5, &Token::RParen);
+    is(0, &Token::LParen)
+        && keyword(parser, ahead + 1) == Keyword::VALUES
+        && is(2, &Token::LParen)
+        && !is_column
+}
+
+/// `(VALUES ...)`: a query of rows that are written out.
+fn values(parser: &mut Parser<'_>) -> Result<Box<Query>, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let query = parser.parse_query()?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(query)
+}
+
+/// `operand [NOT] IN (VALUES ...)`.
+fn in_values(parser: &mut Parser<'_>, expr: Expr) -> Result<Expr, ParserError> {
+    let negated = parser.parse_keyword(Keyword::NOT);
+    parser.expect_keyword_is(Keyword::IN)?;
+    Ok(Expr::InSubquery { expr: Box::new(expr), subquery: values(parser)?, negated })
+}
+
+/// The operator in front of ANY, SOME or ALL and `(VALUES (`. The parser itself knows ANY of SELECT only.
+fn compares_with_values(parser: &Parser<'_>) -> Option<BinaryOperator> {
+    let operator = match parser.peek_nth_token_ref(0).token {
+        Token::Eq => BinaryOperator::Eq,
+        Token::Neq => BinaryOperator::NotEq,
+        Token::Lt => BinaryOperator::Lt,
+        Token::LtEq => BinaryOperator::LtEq,
+        Token::Gt => BinaryOperator::Gt,
+        Token::GtEq => BinaryOperator::GtEq,
+        _ => return None,
+    };
+    let is_quantified = matches!(keyword(parser, 1), Keyword::ANY | Keyword::SOME | Keyword::ALL);
+    (is_quantified && begins_values(parser, 2)).then_some(operator)
+}
+
+/// `operand > ANY (VALUES ...)`.
+fn quantified_values(
+    parser: &mut Parser<'_>,
+    left: Expr,
+    compare_op: BinaryOperator,
+) -> Result<Expr, ParserError> {
+    parser.next_token();
+    let quantifier = keyword(parser, 0);
+    parser.next_token();
+    let (left, right) = (Box::new(left), Box::new(Expr::Subquery(values(parser)?)));
+    Ok(match quantifier {
+        Keyword::ALL => Expr::AllOp { left, compare_op, right },
+        _ => Expr::AnyOp { left, compare_op, right, is_some: quantifier == Keyword::SOME },
+    })
+}
+
 /// How loosely an expression binds that ends in a test: an operator that binds tighter cannot follow it.
 fn loosest_end(expr: &Expr) -> u8 {
     match expr {
@@ -275,6 +333,7 @@ impl Dialect for Mysql {
             Token::Tilde => prefix(parser, UnaryOperator::BitwiseNot),
             Token::ExclamationMark => prefix(parser, UnaryOperator::BangNot),
             Token::Word(word) if word.keyword == Keyword::BINARY => as_binary(parser),
+            Token::LParen if begins_values(parser, 0) => values(parser).map(Expr::Subquery),
             _ => return None,
         })
     }
@@ -297,6 +356,9 @@ impl Dialect for Mysql {
         if let Some(moved) = plus_interval(parser, left) {
             return Some(Ok(moved));
         }
+        if let Some(operator) = compares_with_values(parser) {
+            return Some(quantified_values(parser, left.clone(), operator));
+        }
         let ahead = usize::from(keyword(parser, 0) == Keyword::NOT);
         Some(match &parser.peek_nth_token_ref(ahead).token {
             Token::Word(word) if word.keyword == Keyword::BETWEEN => between(parser, left.clone()),
@@ -304,6 +366,9 @@ impl Dialect for Mysql {
                 regexp(parser, left.clone())
             }
             Token::Assignment => assignment(parser, left.clone()),
+            Token::Word(word) if word.keyword == Keyword::IN && begins_values(parser, ahead + 1) => {
+                in_values(parser, left.clone())
+            }
             Token::Word(word) if word.keyword == Keyword::IN && begins_list_with_subquery(parser, ahead) => {
                 in_list(parser, left.clone())
             }

@@ -53,6 +53,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     both("max_error_count", unsigned(64, 0, 65535, 1)).works(),
     both("max_heap_table_size", unsigned(16777216, 16384, 18446744073709551615, 1024)).works(),
     both("max_join_size", unsigned(18446744073709551615, 1, 18446744073709551615, 1)),
+    both("max_recursive_iterations", unsigned(1000, 0, 4294967295, 1)).works(),
     both("max_session_mem_used", unsigned(9223372036854775807, 8192, 18446744073709551615, 1)).works(),
     both("max_sort_length", unsigned(1024, 64, 8388608, 1)),
     both("max_sp_recursion_depth", unsigned(0, 0, 255, 1)),
