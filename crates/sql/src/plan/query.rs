@@ -161,6 +161,7 @@ impl<'a> Planner<'a> {
             return Err(SqlError::new(ErrorKind::TiesNeedOrder, text));
         }
         let lock = self.lock_clause(query)?;
+        self.note_height(1)?;
         *self.depth.borrow_mut() += 1;
         let wants = self.wants.replace(Rights::SELECT);
         let plan = match &*query.body {

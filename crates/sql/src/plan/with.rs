@@ -17,6 +17,9 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// How many queries may lie inside one another: threads have the stack for so many.
+const HEIGHT_MAX: usize = 128;
+
 /// The definitions that a planner knows.
 #[derive(Default)]
 pub(super) struct With {
@@ -42,6 +45,10 @@ struct Definition {
     sees: usize,
     is_recursive: bool,
     state: RefCell<State>,
+    /// How many queries were around it when its planning began.
+    base: Cell<usize>,
+    /// How many queries lie inside one another in it, those of other definitions too.
+    height: Cell<usize>,
 }
 
 #[derive(Clone)]
@@ -90,6 +97,8 @@ impl Planner<'_> {
                 sees: before + if with.recursive { count } else { at },
                 is_recursive: with.recursive,
                 state: RefCell::new(State::Unplanned),
+                base: Cell::new(0),
+                height: Cell::new(0),
             }));
         }
         let plan = self.plain(query).and_then(|plan| {
@@ -145,9 +154,29 @@ impl Planner<'_> {
                 return Ok(Some((Source::Working(number), scope)));
             }
         };
+        self.note_height(definition.height.get())?;
         let mut scope = result_scope(&plan, alias);
         definition.name_columns(&mut scope)?;
         Ok(Some((Source::Shared(plan), scope)))
+    }
+
+    /// Notes that `more` queries lie inside one another in the query that is being planned. Each is a level of
+    /// recursion when the plan is made and when it runs, and the text of definitions does not show how many
+    /// there are.
+    ///
+    /// # Errors
+    /// 1436 if there are too many.
+    pub(super) fn note_height(&self, more: usize) -> Result<(), SqlError> {
+        let height = *self.depth.borrow() + more;
+        if height > HEIGHT_MAX {
+            let text = "Thread stack overrun: the statement has too many queries inside one another";
+            return Err(SqlError::new(ErrorKind::StackOverrun, text));
+        }
+        if let Some(open) = self.with.open.borrow().last() {
+            let inside = height.saturating_sub(open.base.get());
+            open.height.set(open.height.get().max(inside));
+        }
+        Ok(())
     }
 
     /// Refuses a FROM in which a definition that is being planned is on the inner side of an outer join: rows
@@ -173,6 +202,7 @@ impl Planner<'_> {
     fn define(&self, definition: &Rc<Definition>) -> Result<Arc<QueryPlan>, SqlError> {
         self.with.begun.borrow_mut().push(definition.clone());
         self.with.open.borrow_mut().push(definition.clone());
+        definition.base.set(*self.depth.borrow());
         let seen = self.with.visible.borrow()[..definition.sees].to_vec();
         let visible = self.with.visible.replace(seen);
         let around = self.around.take();

@@ -125,3 +125,5 @@ WITH RECURSIVE reach AS (SELECT 1 AS n UNION SELECT t FROM edges JOIN reach ON f
 WITH RECURSIVE pairs AS (SELECT f, t FROM edges UNION SELECT pairs.f, edges.t FROM pairs JOIN edges ON pairs.t = edges.f) SELECT * FROM pairs ORDER BY f, t;
 DELETE FROM nodes WHERE id IN (WITH RECURSIVE tree AS (SELECT 4 AS id UNION ALL SELECT n.id FROM (SELECT * FROM nodes) n JOIN tree ON n.parent = tree.id) SELECT id FROM tree);
 SELECT id FROM nodes ORDER BY id;
+-- One names the other, which names another.
+WITH c0 AS (SELECT 1 AS x), c1 AS (SELECT a.x + b.x AS x FROM c0 a, c0 b), c2 AS (SELECT a.x + b.x AS x FROM c1 a, c1 b), c3 AS (SELECT a.x + b.x AS x FROM c2 a, c2 b) SELECT x FROM c3;
