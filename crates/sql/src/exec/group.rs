@@ -10,6 +10,7 @@ use super::access::ROWS_BETWEEN_CHECKS;
 use super::query::Runtime;
 use super::{Flow, RowConsumer};
 use crate::SqlError;
+use crate::expr::value_keys::ValueKeys;
 use crate::expr::{
     Accumulator, Compiled, CompiledAggregate, Context, Part, ROOM_KEY_BYTES, Room, Row, Slots,
 };
@@ -45,6 +46,8 @@ impl OwnedPart {
 }
 
 struct State {
+    /// How many keys are told apart. Only WITH ROLLUP has groups that do not tell all of them apart.
+    told_apart: usize,
     row: Vec<OwnedPart>,
     accumulators: Vec<Accumulator>,
 }
@@ -131,18 +134,25 @@ impl<'p, 'c> Grouper<'p, 'c> {
             keeps_rows: group.aggregates.iter().any(CompiledAggregate::keeps_rows),
         };
         if group.keys.is_empty() {
-            let state = grouper.start(None);
+            let state = grouper.start(&[], None);
             grouper.states.push(state);
         }
         grouper
     }
 
-    fn start(&self, row: Option<&Row<'_>>) -> State {
+    /// A new group, whose key is `key`.
+    fn start(&self, key: &[u8], row: Option<&Row<'_>>) -> State {
         let first_row = match row {
             Some(row) if self.group.keeps_row => row.0.iter().map(keep).collect(),
             _ => Vec::new(),
         };
+        // The last byte of a key of WITH ROLLUP.
+        let told_apart = match (&self.group.rollup, key.last()) {
+            (Some(_), Some(count)) => usize::from(*count),
+            _ => self.group.keys.len(),
+        };
         State {
+            told_apart,
             row: first_row,
             accumulators: self.group.aggregates.iter().map(|aggregate| aggregate.start()).collect(),
         }
@@ -156,7 +166,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
             }
             if self.states.is_empty() {
                 self.current.clone_from(&self.key);
-                let state = self.start(Some(row));
+                let state = self.start(&self.key, Some(row));
                 self.states.push(state);
             }
             return Ok(Some(0));
@@ -170,7 +180,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
         if self.beyond.is_some() {
             return Ok(None);
         }
-        let state = self.start(Some(row));
+        let state = self.start(&self.key, Some(row));
         self.bytes += self.key.len() + state.bytes();
         self.states.push(state);
         self.groups.insert(Box::from(self.key.as_slice()), self.states.len() - 1);
@@ -248,7 +258,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
             arena.reset();
             let parts = self.read_parts(rows.row(), &arena)?;
             let row = Row(&parts);
-            let state = made.get_or_insert_with(|| self.start(Some(&row)));
+            let state = made.get_or_insert_with(|| self.start(&key, Some(&row)));
             let mut room = Room { grown: 0, beyond: values.as_mut(), group: 0, aggregate: 0, row: number };
             number += 1;
             let group: &'p Group = self.group;
@@ -354,7 +364,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
     fn emit(&mut self, state: State) -> Result<(), SqlError> {
         let arena = Bump::new();
         let context = self.context(&arena);
-        let State { row, accumulators } = state;
+        let State { told_apart, row, accumulators } = state;
         let values: Vec<Value> = self
             .group
             .aggregates
@@ -362,10 +372,15 @@ impl<'p, 'c> Grouper<'p, 'c> {
             .zip(accumulators)
             .map(|(aggregate, accumulator)| aggregate.finish(accumulator, &context))
             .collect();
-        self.emit_values(&row, &values)
+        self.emit_values(told_apart, &row, &values)
     }
 
-    fn emit_values(&mut self, first_row: &[OwnedPart], values: &[Value]) -> Result<(), SqlError> {
+    fn emit_values(
+        &mut self,
+        told_apart: usize,
+        first_row: &[OwnedPart],
+        values: &[Value],
+    ) -> Result<(), SqlError> {
         let arena = Bump::new();
         let context = self.context(&arena);
         let width = self.plan.inputs.len();
@@ -388,6 +403,14 @@ impl<'p, 'c> Grouper<'p, 'c> {
             });
         }
         parts.push(Part::Values(&results));
+        let first = if self.group.rollup.is_some() { parts.clone() } else { Vec::new() };
+        let mut keys;
+        if self.group.rollup.is_some() {
+            let group: &'p Group = self.group;
+            keys = evaluate_all(&group.keys, &Row(&first), &context)?;
+            keys[told_apart..].fill(ValueRef::Null);
+            parts.push(Part::Values(&keys));
+        }
         let row = Row(&parts);
         if let Some(having) = &self.plan.having
             && !having.is_true(&row, &context)?
@@ -426,7 +449,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
             }
         };
         self.states.clear();
-        self.emit_values(&[], &values)?;
+        self.emit_values(0, &[], &values)?;
         Ok(true)
     }
 
@@ -445,33 +468,22 @@ impl<'p, 'c> Grouper<'p, 'c> {
     }
 }
 
-impl RowConsumer for Grouper<'_, '_> {
-    fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError> {
-        let group = match self.group.keys.as_slice() {
-            [] => {
-                if self.group.keeps_row && self.states[0].row.is_empty() {
-                    self.states[0].row = row.0.iter().map(keep).collect();
-                }
-                0
-            }
-            keys => {
-                let values: Vec<ValueRef<'_>> = evaluate_all(keys, row, context)?;
-                self.key.clear();
-                self.group.values.encode(&values, &mut self.key);
-                match self.group_of(row)? {
-                    Some(group) => group,
-                    None => {
-                        let Some(beyond) = &mut self.beyond else {
-                            return Err(SqlError::internal("a group without a place"));
-                        };
-                        beyond.row.clear();
-                        append_parts(row, &mut beyond.row);
-                        beyond.rows.push(&self.key, &beyond.row)?;
-                        return Ok(Flow::Continue);
-                    }
-                }
-            }
+impl Grouper<'_, '_> {
+    /// Adds a row to the group whose key is in `self.key`.
+    fn add(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<(), SqlError> {
+        let Some(group) = self.group_of(row)? else {
+            let Some(beyond) = &mut self.beyond else {
+                return Err(SqlError::internal("a group without a place"));
+            };
+            beyond.row.clear();
+            append_parts(row, &mut beyond.row);
+            return beyond.rows.push(&self.key, &beyond.row);
         };
+        self.add_to(group, row, context)
+    }
+
+    #[inline]
+    fn add_to(&mut self, group: usize, row: &Row<'_>, context: &Context<'_>) -> Result<(), SqlError> {
         let mut room = Room {
             grown: 0,
             beyond: self.beyond.as_mut().map(|beyond| &mut beyond.values),
@@ -484,6 +496,62 @@ impl RowConsumer for Grouper<'_, '_> {
         self.bytes = self.bytes.saturating_add_signed(room.grown);
         if self.bytes >= self.bytes_next {
             self.grow()?;
+        }
+        Ok(())
+    }
+
+    /// Adds a row to the groups of WITH ROLLUP. In the key of a group a mark stands before each value. The
+    /// mark of keys that are not told apart is the larger one, so a total follows what it sums up. The number
+    /// of keys that are told apart comes last.
+    fn roll_up(
+        &mut self,
+        encoders: &[ValueKeys],
+        values: &[ValueRef<'_>],
+        row: &Row<'_>,
+        context: &Context<'_>,
+    ) -> Result<(), SqlError> {
+        let mut told_apart = Vec::new();
+        for count in 0..=values.len() {
+            self.key.clone_from(&told_apart);
+            if count < values.len() {
+                self.key.push(ROLLED_UP);
+            }
+            self.key.push(u8::try_from(count).unwrap_or(u8::MAX));
+            self.add(row, context)?;
+            if let (Some(encoder), Some(value)) = (encoders.get(count), values.get(count)) {
+                told_apart.push(TOLD_APART);
+                encoder.encode(std::slice::from_ref(value), &mut told_apart);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Marks in the keys of WITH ROLLUP.
+const TOLD_APART: u8 = 0;
+const ROLLED_UP: u8 = 1;
+
+impl RowConsumer for Grouper<'_, '_> {
+    fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError> {
+        let group = self.group;
+        match group.keys.as_slice() {
+            [] => {
+                if group.keeps_row && self.states[0].row.is_empty() {
+                    self.states[0].row = row.0.iter().map(keep).collect();
+                }
+                self.add_to(0, row, context)?;
+            }
+            keys => {
+                let values: Vec<ValueRef<'_>> = evaluate_all(keys, row, context)?;
+                match &group.rollup {
+                    Some(encoders) => self.roll_up(encoders, &values, row, context)?,
+                    None => {
+                        self.key.clear();
+                        group.values.encode(&values, &mut self.key);
+                        self.add(row, context)?;
+                    }
+                }
+            }
         }
         Ok(if self.stopped { Flow::Stop } else { Flow::Continue })
     }

@@ -22,6 +22,8 @@ pub(crate) mod names;
 pub(crate) mod plan;
 pub(crate) mod query;
 pub(crate) mod returning;
+mod rewrite;
+mod rollup;
 pub(crate) mod sarg;
 pub(crate) mod scope;
 pub(crate) mod select;

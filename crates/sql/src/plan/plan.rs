@@ -401,6 +401,8 @@ pub(crate) struct Group {
     pub keys: Vec<Compiled>,
     /// Encodes the values of the keys.
     pub values: ValueKeys,
+    /// WITH ROLLUP: encodes the value of each key alone.
+    pub rollup: Option<Vec<ValueKeys>>,
     pub aggregates: Vec<CompiledAggregate>,
     /// True if something other than aggregates is read from a group: then the group's first row is kept.
     pub keeps_row: bool,

@@ -7,6 +7,7 @@ use super::join::{JoinPlan, Wanted};
 use super::names::{Name, shown};
 use super::plan::*;
 use super::query::{Planner, is_descending};
+use super::rollup;
 use super::walk::{for_each_column, is_fixed};
 use super::{object_name, walk};
 use crate::expr::is_seen_apart;
@@ -18,13 +19,13 @@ use std::sync::Arc;
 use types::{Collation, Column, Value};
 
 /// One item of the select list.
-struct Item {
-    expr: Expr,
+pub(super) struct Item {
+    pub(super) expr: Expr,
     name: Name,
     /// True if an alias was given.
     aliased: bool,
     /// Set for a plain column.
-    meta: Option<ColumnMeta>,
+    pub(super) meta: Option<ColumnMeta>,
 }
 
 /// An item of ORDER BY, bound.
@@ -47,7 +48,7 @@ impl Planner<'_> {
         let from = self.from(&select.from)?;
         self.check_recursion(&from)?;
         let mut aggregates: Vec<Aggregate> = Vec::new();
-        let items = self.items(select, &from, &mut aggregates)?;
+        let mut items = self.items(select, &from, &mut aggregates)?;
         let mut conditions = Vec::new();
         if let Some(selection) = &select.selection {
             let mut binder = Binder::new(&from.scope, self.slots, "where clause");
@@ -62,6 +63,7 @@ impl Planner<'_> {
             })
             .collect();
         let keys = self.group_keys(&select.group_by, &from, &items, &aliases)?;
+        let rolls_up = rollup::is_wanted(&select.group_by, !order.is_empty())?;
         let mut late = Binder::new(&from.scope, self.slots, "having clause");
         late.subqueries = Some(self);
         late.aggregate_part = from.inputs.len();
@@ -69,13 +71,18 @@ impl Planner<'_> {
         late.aliases = &aliases;
         late.alias_use = AliasUse::First;
         late.group_keys = &keys;
-        let having = select.having.as_ref().map(|having| late.bind(having)).transpose()?;
+        let mut having = select.having.as_ref().map(|having| late.bind(having)).transpose()?;
         late.group_keys = &[];
         late.clause = "order clause";
-        let order: Vec<Order> =
+        let mut order: Vec<Order> =
             order.iter().map(|item| bind_order(&mut late, item, &items)).collect::<Result<_, SqlError>>()?;
         let is_grouped = !keys.is_empty() || !aggregates.is_empty();
+        if rolls_up {
+            let part = from.inputs.len() + 1;
+            rollup::read_keys(&keys, part, self.connection, &mut items, &mut having, &mut order)?;
+        }
         self.assemble(Parts {
+            rolls_up,
             distinct: matches!(select.distinct, Some(ast::Distinct::Distinct)),
             calculates_found_rows: select
                 .select_modifiers
@@ -105,6 +112,7 @@ impl Planner<'_> {
             keys: vec![],
             aggregates: vec![],
             is_grouped: false,
+            rolls_up: false,
             having: None,
             order: vec![],
             limit: Limit::default(),
@@ -201,8 +209,7 @@ impl Planner<'_> {
         aliases: &[(String, Expr)],
     ) -> Result<Vec<Expr>, SqlError> {
         let keys = match group_by {
-            ast::GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => keys,
-            ast::GroupByExpr::Expressions(..) => return Err(SqlError::not_supported("WITH ROLLUP")),
+            ast::GroupByExpr::Expressions(keys, _) => keys,
             ast::GroupByExpr::All(_) => return Err(SqlError::syntax("ALL", 1)),
         };
         let mut binder = Binder::new(&from.scope, self.slots, "group statement");
@@ -291,7 +298,7 @@ impl Planner<'_> {
                 _ => Output::Value(compiled),
             });
         }
-        let sorted_by_group = joined.ordered && wanted.by_group;
+        let sorted_by_group = joined.ordered && wanted.by_group && !parts.rolls_up;
         let group = self.group(&parts, &counted, sorted_by_group)?;
         let order_is_met = joined.ordered && wanted.meets_order && !limit.ties;
         let sort: Vec<SortItem> = if order_is_met || (parts.is_grouped && keys.is_empty()) {
@@ -335,14 +342,18 @@ impl Planner<'_> {
         let Parts { from, items, keys, aggregates, having, order, .. } = parts;
         let compile = |expr: &Expr| Compiled::stored(expr, self.connection);
         // Moments are grouped as they are stored: a clock shows an hour of autumn twice.
+        // The result reads the values of keys that WITH ROLLUP has grouped by.
         let stored = |key: &Expr| match key {
-            Expr::Column(column) => Expr::Column(ColumnRef { in_utc: false, ..column.clone() }),
+            Expr::Column(column) if !parts.rolls_up => {
+                Expr::Column(ColumnRef { in_utc: false, ..column.clone() })
+            }
             key => key.clone(),
         };
         let compiled: Vec<Compiled> =
             keys.iter().map(|key| compile(&stored(key))).collect::<Result<_, _>>()?;
         let width = from.inputs.len();
-        let mut keeps_row = false;
+        // The values of the keys that a row of the result has are those of its first row.
+        let mut keeps_row = parts.rolls_up;
         let mut look = |expr: &Expr| {
             for_each_column(expr, &mut |column| keeps_row |= column.part < width);
         };
@@ -351,6 +362,7 @@ impl Planner<'_> {
         having.iter().for_each(&mut look);
         Ok(Some(Group {
             values: ValueKeys::new(compiled.iter().map(pseudo_column)),
+            rollup: parts.rolls_up.then(|| rollup::encoders(&compiled)),
             keys: compiled,
             aggregates: aggregates
                 .iter()
@@ -398,6 +410,8 @@ struct Parts {
     keys: Vec<Expr>,
     aggregates: Vec<Aggregate>,
     is_grouped: bool,
+    /// WITH ROLLUP.
+    rolls_up: bool,
     having: Option<Expr>,
     order: Vec<Order>,
     limit: Limit,

@@ -160,8 +160,8 @@ impl Planner<'_> {
         Ok(Some((Source::Shared(plan), scope)))
     }
 
-    /// Notes that `more` queries lie inside one another in the query that is being planned. Each is a level of
-    /// recursion when the plan is made and when it runs, and the text of definitions does not show how many
+    /// Notes that `more` queries lie inside one another in the query that is being planned. Each is a level
+    /// of recursion when the plan is made and when it runs, and the text of definitions does not show how many
     /// there are.
     ///
     /// # Errors
