@@ -448,10 +448,10 @@ impl<'a> Binder<'a> {
         match (op, quantifier) {
             (Comparison::Equal, Quantifier::Any) => self.in_subquery(left, query, false),
             (Comparison::NotEqual, Quantifier::All) => self.in_subquery(left, query, true),
-            _ => {
-                let row = row_of(left).unwrap_or_else(|| vec![left]);
-                self.with_rows(&row, op, query, quantifier)
-            }
+            _ => match row_of(left) {
+                Some(_) => Err(SqlError::columns(1)),
+                None => self.with_rows(&[left], op, query, quantifier),
+            },
         }
     }
 
@@ -463,10 +463,6 @@ impl<'a> Binder<'a> {
         query: &ast::Query,
         quantifier: Quantifier,
     ) -> Result<Expr, SqlError> {
-        let is_equation = matches!(op, Comparison::Equal | Comparison::NotEqual | Comparison::NullSafeEqual);
-        if row.len() > 1 && !is_equation {
-            return Err(SqlError::not_supported("the order of rows beside a subquery"));
-        }
         let operands = row.iter().map(|operand| self.bind(operand)).collect::<Result<Vec<_>, _>>()?;
         Ok(match self.subquery(query, SubqueryUse::Rows { columns: row.len() })? {
             Planned::Rows { slot, kinds } => {

@@ -112,6 +112,11 @@ fn compare_exact_with_text(exact: &ValueRef<'_>, text: &[u8], context: &Context<
 }
 
 impl Comparison {
+    /// True if it asks which of two values comes first.
+    pub(super) fn is_order(self) -> bool {
+        !matches!(self, Comparison::Equal | Comparison::NullSafeEqual | Comparison::NotEqual)
+    }
+
     /// True if values in this order pass.
     #[inline]
     pub(crate) fn holds(self, order: Ordering) -> bool {

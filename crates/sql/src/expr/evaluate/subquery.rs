@@ -156,7 +156,7 @@ fn workspace<'a>(context: &Context<'a>) -> Result<Workspace<'a>> {
 }
 
 impl RowTest {
-    /// Whether the comparison holds with one row. A comparison of several values is only for equal or not.
+    /// Whether the comparison holds with one row. In the order of rows the first values that differ decide.
     pub(super) fn compare(
         &self,
         operands: &[ValueRef<'_>],
@@ -167,6 +167,9 @@ impl RowTest {
             && self.op != Comparison::NullSafeEqual
         {
             return compare(operand, value, *collation, context).map(|order| self.op.holds(order));
+        }
+        if self.op.is_order() {
+            return self.compare_in_order(operands, row, context);
         }
         let mut equal = Some(true);
         for ((operand, value), (_, collation)) in operands.iter().zip(row).zip(&self.operands) {
@@ -183,6 +186,22 @@ impl RowTest {
             }
         }
         equal.map(|equal| equal != (self.op == Comparison::NotEqual))
+    }
+
+    #[cold]
+    fn compare_in_order(
+        &self,
+        operands: &[ValueRef<'_>],
+        row: &[ValueRef<'_>],
+        context: &Context<'_>,
+    ) -> Option<bool> {
+        for ((operand, value), (_, collation)) in operands.iter().zip(row).zip(&self.operands) {
+            let order = compare(operand, value, *collation, context)?;
+            if order.is_ne() {
+                return Some(self.op.holds(order));
+            }
+        }
+        Some(self.op.holds(std::cmp::Ordering::Equal))
     }
 }
 

@@ -413,6 +413,11 @@ impl Dialect for Mysql {
         true
     }
 
+    /// `FROM (t)`.
+    fn supports_parens_around_table_factor(&self) -> bool {
+        true
+    }
+
     as_mysql!(
         supports_string_literal_backslash_escape,
         supports_string_literal_concatenation,

@@ -1,0 +1,24 @@
+-- Rows compared with subqueries, and FROM in parentheses.
+CREATE TABLE t (a INT PRIMARY KEY, b INT, c VARCHAR(5), KEY kb (b));
+INSERT INTO t VALUES (1, 1, 'x'), (2, 2, 'y'), (3, NULL, 'z'), (4, 2, NULL);
+CREATE TABLE u (a INT, d INT);
+INSERT INTO u VALUES (1, 10), (2, 20), (2, 21), (NULL, 30);
+SELECT * FROM t WHERE (a, b) = (SELECT 1, 1);
+SELECT * FROM t WHERE (a, b) < (SELECT 2, 2);
+SELECT * FROM t WHERE (a, b) <= (SELECT 2, 2) ORDER BY a;
+SELECT * FROM t WHERE (a, b) > (SELECT a, 1 FROM u WHERE a = 1) ORDER BY a;
+SELECT * FROM t WHERE (a, b) >= (SELECT a, 1 FROM u WHERE a = 1) ORDER BY a;
+SELECT * FROM t WHERE (SELECT 2, 2) > (a, b);
+SELECT * FROM t WHERE (a, b) < (SELECT t.a, t.b + 1) ORDER BY a;
+SELECT * FROM t WHERE (a, b) <> (SELECT 1, 1) ORDER BY a;
+SELECT * FROM t WHERE (a, b) <=> (SELECT 3, NULL);
+SELECT * FROM t WHERE (a, b) > ALL (SELECT a, d FROM u);
+SELECT * FROM t WHERE (a, b) = ANY (SELECT a, 1 FROM u);
+SELECT * FROM t WHERE (a, b) = ALL (SELECT 1, 1);
+SELECT * FROM t WHERE (a, b) <> ALL (SELECT a, 1 FROM u WHERE a IS NOT NULL) ORDER BY a;
+SELECT * FROM t WHERE (a, b) <> ANY (SELECT 1, 1);
+SELECT ROW(1, 2) = (SELECT 1, 2), ROW(1, 2) < (SELECT 1, 3), ROW(1, NULL) < (SELECT 1, 3), ROW(0, NULL) < (SELECT 1, 3);
+SELECT ROW('b', 1) > (SELECT 'B', 0), ROW('a', 1) > (SELECT 'B', 0), ROW(1.5, 1) < (SELECT 1.5, 2);
+SELECT (1, 2) < (SELECT 1, 2 FROM u WHERE a = 9), (1, 2) > (SELECT a, d FROM u);
+SELECT * FROM (t) ORDER BY a;
+SELECT * FROM ((t)), u ORDER BY t.a, d LIMIT 1;
