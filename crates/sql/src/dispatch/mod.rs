@@ -483,14 +483,17 @@ impl Session {
             }
             _ => return Err(SqlError::not_supported("EXPLAIN of this statement")),
         };
+        self.access.check(plan.needs())?;
         let plan = match &plan {
-            Plan::Query(plan) => Some(plan),
-            Plan::Change(plan) => plan.reads_by(),
+            Plan::Query(plan) => plan,
+            Plan::Change(change) => match change.reads_by() {
+                Some(plan) => plan,
+                None => {
+                    let (change, subqueries) = change.explained()?;
+                    return crate::plan::explain_change::send(change, subqueries, form, sink);
+                }
+            },
         };
-        let Some(plan) = plan else {
-            return Err(SqlError::not_supported("EXPLAIN of a statement that changes rows of one table"));
-        };
-        self.access.check(&plan.needs)?;
         if !plan.dependencies.is_empty() {
             self.note_uses(plan.dependencies.iter().map(|used| used.in_mode(Mode::Read)));
         }

@@ -23,6 +23,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct TableRead {
     pub table: Arc<Table>,
+    /// The name that the statement uses for it.
+    pub name: String,
     pub access: Access,
     /// The whole WHERE.
     pub condition: Option<Compiled>,
@@ -36,8 +38,8 @@ pub(crate) struct TableRead {
     /// True if a subquery that runs for each row reads the table. It must see the table as it was before the
     /// statement, so no row is changed before all of them have been looked at.
     pub reads_itself: bool,
-    /// True if a subquery runs for each row.
-    pub has_dependents: bool,
+    /// The subqueries that run for each row.
+    pub dependents: Vec<Arc<QueryPlan>>,
 }
 
 impl TableRead {
@@ -148,7 +150,8 @@ impl Planner<'_> {
         let read = TableRead {
             access: chosen.access,
             reads_itself,
-            has_dependents: !self.dependents.borrow().is_empty(),
+            name: name.to_owned(),
+            dependents: self.dependents.take(),
             table,
             condition,
             order: SortOrder::new(order, 0),

@@ -22,10 +22,10 @@ const COLUMNS: [(&str, bool, u32); 10] = [
 ];
 
 /// One line.
-struct Line {
-    values: Vec<Value>,
+pub(super) struct Line {
+    pub(super) values: Vec<Value>,
     /// In per cent. EXPLAIN EXTENDED shows it.
-    filtered: Option<f64>,
+    pub(super) filtered: Option<f64>,
 }
 
 /// Numbers the SELECTs.
@@ -75,7 +75,7 @@ pub(crate) fn send(
     send_lines(&lines, form == ExplainForm::Extended, sink)
 }
 
-fn send_lines(lines: &[Line], extended: bool, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+pub(super) fn send_lines(lines: &[Line], extended: bool, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
     let mut columns: Vec<ColumnMeta> =
         COLUMNS.iter().map(|(name, number, chars)| meta(name, *number, *chars)).collect();
     let before_extra = columns.len() - 1;
@@ -115,7 +115,7 @@ pub(super) fn meta(name: &str, number: bool, chars: u32) -> ColumnMeta {
     }
 }
 
-fn query(plan: &QueryPlan, select_type: &str, simple: bool, ids: &mut Ids, lines: &mut Vec<Line>) {
+pub(super) fn query(plan: &QueryPlan, select_type: &str, simple: bool, ids: &mut Ids, lines: &mut Vec<Line>) {
     match &plan.body {
         Body::Select(plan) => {
             let has_derived = plan.inputs.iter().any(|input| input.source.query().is_some());

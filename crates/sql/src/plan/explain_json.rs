@@ -1,6 +1,7 @@
 //! EXPLAIN FORMAT=JSON: a plan in the shape that MariaDB gives it.
 
 use super::explain::{Ids, access_columns, extras, meta, percent};
+use super::explain_change::Change;
 use super::plan::*;
 use crate::{Completion, ResultSink, SqlError};
 use types::{Value, ValueRef};
@@ -23,21 +24,81 @@ pub(super) fn send(plan: &StatementPlan, sink: &mut dyn ResultSink) -> Result<()
     let mut block = query(&plan.query, &mut ids);
     let once = plan.subqueries.iter().map(|subquery| &subquery.query);
     let each = plan.dependents.iter().map(|subquery| &**subquery);
-    let subqueries: Vec<Json> = once
-        .chain(each)
+    push_subqueries(&mut block, once.chain(each), &mut ids);
+    send_block(block, sink)
+}
+
+fn push_subqueries<'q>(block: &mut Json, queries: impl Iterator<Item = &'q QueryPlan>, ids: &mut Ids) {
+    let subqueries: Vec<Json> = queries
         .map(|subquery| {
             ids.next += 1;
-            Json::Object(vec![("query_block", query(subquery, &mut ids))])
+            Json::Object(vec![("query_block", query(subquery, ids))])
         })
         .collect();
-    if let (Json::Object(members), false) = (&mut block, subqueries.is_empty()) {
+    if let (Json::Object(members), false) = (block, subqueries.is_empty()) {
         members.push(("subqueries", Json::List(subqueries)));
     }
+}
+
+fn send_block(block: Json, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
     let mut text = String::new();
     Json::Object(vec![("query_block", block)]).write(0, &mut text);
     sink.columns(&[meta("EXPLAIN", false, 65_535)])?;
     sink.row(&[ValueRef::Text(text.as_bytes())])?;
     sink.end(&Completion::default())
+}
+
+/// Appends what the columns type, possible_keys, key, key_len, ref and rows show.
+fn push_access(columns: Vec<Value>, table: &mut Vec<(&'static str, Json)>) {
+    let names = ["access_type", "possible_keys", "key", "key_length", "ref", "rows"];
+    let list = |text: &str| Json::List(text.split(',').map(|item| Json::Text(item.to_string())).collect());
+    for (name, value) in names.into_iter().zip(columns) {
+        match value {
+            Value::Text(text) if matches!(name, "possible_keys" | "ref") => {
+                table.push((name, list(&String::from_utf8_lossy(&text))));
+            }
+            Value::Text(text) => table.push((name, Json::Text(String::from_utf8_lossy(&text).into_owned()))),
+            Value::Int(number) => table.push((name, Json::Number(number as f64))),
+            _ => {}
+        }
+    }
+}
+
+/// Sends the plan of a statement that changes rows as one text.
+///
+/// # Errors
+/// The sink's.
+pub(super) fn send_change<'q>(
+    change: Change<'_>,
+    subqueries: impl Iterator<Item = &'q QueryPlan>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let mut ids = Ids::default();
+    let mut table = Vec::new();
+    match change {
+        Change::Rows { table: name } => table.push(("table_name", Json::Text(name.to_string()))),
+        Change::Query(_) => {}
+        Change::Update(read) | Change::Delete(read) => {
+            table.push((
+                if matches!(change, Change::Update(_)) { "update" } else { "delete" },
+                Json::Number(1.0),
+            ));
+            table.push(("table_name", Json::Text(read.name.clone())));
+            push_access(change.access(read), &mut table);
+            if Change::extra(read).contains("where") {
+                table.push(("using_where", Json::True));
+            }
+            if Change::extra(read).contains("filesort") {
+                table.push(("using_filesort", Json::True));
+            }
+        }
+    }
+    let mut block = match change {
+        Change::Query(plan) => query(&plan.query, &mut ids),
+        _ => Json::Object(vec![("select_id", Json::Number(1.0)), ("table", Json::Object(table))]),
+    };
+    push_subqueries(&mut block, subqueries, &mut ids);
+    send_block(block, sink)
 }
 
 fn query(plan: &QueryPlan, ids: &mut Ids) -> Json {
@@ -99,22 +160,7 @@ fn table(plan: &SelectPlan, depth: usize, ids: &mut Ids) -> Vec<(&'static str, J
     let mut table = vec![("table_name", Json::Text(input.name.clone()))];
     match (&input.source, &step.access) {
         (Source::Table { def, .. }, Some(access)) => {
-            let names = ["access_type", "possible_keys", "key", "key_length", "ref", "rows"];
-            for (name, value) in names.into_iter().zip(access_columns(access, def, depth > 0)) {
-                let list = |text: &str| {
-                    Json::List(text.split(',').map(|item| Json::Text(item.to_string())).collect())
-                };
-                match value {
-                    Value::Text(text) if matches!(name, "possible_keys" | "ref") => {
-                        table.push((name, list(&String::from_utf8_lossy(&text))));
-                    }
-                    Value::Text(text) => {
-                        table.push((name, Json::Text(String::from_utf8_lossy(&text).into_owned())))
-                    }
-                    Value::Int(number) => table.push((name, Json::Number(number as f64))),
-                    _ => {}
-                }
-            }
+            push_access(access_columns(access, def, depth > 0), &mut table);
         }
         (source, _) => {
             table.push(("access_type", Json::Text("ALL".to_string())));

@@ -13,6 +13,7 @@ pub(crate) mod checks;
 pub(crate) mod computed;
 mod cost;
 pub(crate) mod explain;
+pub(crate) mod explain_change;
 mod explain_json;
 pub(crate) mod from;
 mod join;

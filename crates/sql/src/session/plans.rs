@@ -5,8 +5,9 @@
 
 use crate::accounts::access::Needs;
 use crate::expr::Slots;
+use crate::plan::explain_change::Change;
 use crate::plan::names::LiteralText;
-use crate::plan::plan::{QueryPlan, StatementPlan};
+use crate::plan::plan::{QueryPlan, StatementPlan, SubqueryPlan};
 use crate::{ResultSink, Session, SqlError};
 use base::sync::{Arc, RwLock};
 use std::collections::HashMap;
@@ -31,6 +32,14 @@ pub(crate) enum Plan {
 
 /// A planned INSERT, UPDATE or DELETE.
 pub(crate) trait ChangePlan: Send + Sync + std::fmt::Debug {
+    /// What EXPLAIN shows, and the subqueries that run once before the statement.
+    ///
+    /// # Errors
+    /// 1235 for a statement that EXPLAIN cannot show.
+    fn explained(&self) -> Result<(Change<'_>, &[SubqueryPlan]), SqlError> {
+        Err(SqlError::not_supported("EXPLAIN of this statement"))
+    }
+
     /// False after a table that the plan depends on has changed.
     fn is_current(&self) -> bool;
 

@@ -13,6 +13,7 @@ use crate::expr::{self, Compiled, Context, ListSet, Part, Row, Slots, cells};
 use crate::locks::Mode;
 use crate::memory::Charge;
 use crate::plan::bind::Binder;
+use crate::plan::explain_change::Change;
 use crate::plan::from::single_scope;
 use crate::plan::names::LiteralText;
 use crate::plan::object_name;
@@ -259,6 +260,14 @@ fn source_scope(planner: &Planner<'_>, insert: &ast::Insert) -> Result<Scope, Sq
 }
 
 impl ChangePlan for InsertPlan {
+    fn explained(&self) -> Result<(Change<'_>, &[SubqueryPlan]), SqlError> {
+        let change = match &self.source {
+            Source::Rows(_) => Change::Rows { table: &self.target.def.name },
+            Source::Query(plan) => Change::Query(plan),
+        };
+        Ok((change, &self.subqueries))
+    }
+
     fn needs(&self) -> &Needs {
         &self.needs
     }

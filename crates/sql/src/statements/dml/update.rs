@@ -14,8 +14,9 @@ use crate::memory::Charge;
 use crate::plan::access::Path;
 use crate::plan::change::{Meant, TableRead};
 use crate::plan::checks::Checks;
+use crate::plan::explain_change::Change;
 use crate::plan::names::LiteralText;
-use crate::plan::plan::{Limit, QueryPlan};
+use crate::plan::plan::{Limit, QueryPlan, SubqueryPlan};
 use crate::plan::query::Planner;
 use crate::plan::returning::Returning;
 use crate::session::Target;
@@ -119,6 +120,14 @@ pub(super) fn plan_delete(
 }
 
 impl ChangePlan for RowsPlan {
+    fn explained(&self) -> Result<(Change<'_>, &[SubqueryPlan]), SqlError> {
+        let change = match &self.assignments {
+            Some(_) => Change::Update(&self.read),
+            None => Change::Delete(&self.read),
+        };
+        Ok((change, &self.read.subqueries))
+    }
+
     fn needs(&self) -> &Needs {
         &self.read.needs
     }
@@ -184,7 +193,7 @@ impl ChangePlan for RowsPlan {
                         // must not wait for locks. Where it has to, rows are locked and tested first, and
                         // changed afterwards.
                         let unlocked = runtime.without_locks();
-                        let locks = session.lock_of_reads().is_some() && read.has_dependents;
+                        let locks = session.lock_of_reads().is_some() && !read.dependents.is_empty();
                         let of_rows = if locks { &runtime } else { &unlocked };
                         let mut rows = Rows::new(self, session, slots, of_rows, &mut warnings);
                         rows.keeper = self.target.family(session).map(|family| Keeper {
