@@ -94,11 +94,16 @@ impl From {
 }
 
 impl Planner<'_> {
-    /// What the names of a FROM mean.
+    /// What the names of a FROM mean, behind a WITH.
     ///
     /// # Errors
     /// 1146 and its like.
-    pub(crate) fn scope_of_from(self, from: &[ast::TableWithJoins]) -> Result<Scope, SqlError> {
+    pub(crate) fn scope_of_from(
+        self,
+        with: Option<&ast::With>,
+        from: &[ast::TableWithJoins],
+    ) -> Result<Scope, SqlError> {
+        with.map_or(Ok(()), |with| self.see(with))?;
         Ok(self.from(from)?.scope)
     }
 

@@ -82,10 +82,23 @@ impl Planner<'_> {
     /// Plans a query with its WITH clause.
     pub(super) fn with(&self, with: &ast::With, query: &ast::Query) -> Result<QueryPlan, SqlError> {
         let before = self.with.visible.borrow().len();
-        let count = with.cte_tables.len();
+        let plan = self.see(with).and_then(|()| self.plain(query)).and_then(|plan| {
+            self.check_unused(before)?;
+            Ok(plan)
+        });
+        self.with.visible.borrow_mut().truncate(before);
+        plan
+    }
+
+    /// Lets FROM name the definitions of a clause.
+    ///
+    /// # Errors
+    /// 4004.
+    pub(super) fn see(&self, with: &ast::With) -> Result<(), SqlError> {
+        let visible = &mut *self.with.visible.borrow_mut();
+        let (before, count) = (visible.len(), with.cte_tables.len());
         for (at, table) in with.cte_tables.iter().enumerate() {
             let name = &table.alias.name.value;
-            let visible = &mut *self.with.visible.borrow_mut();
             if visible[before..].iter().any(|other| other.name.eq_ignore_ascii_case(name)) {
                 let text = format!("Duplicate query name `{name}` in WITH clause");
                 return Err(SqlError::new(ErrorKind::DuplicateQueryName, text));
@@ -101,12 +114,7 @@ impl Planner<'_> {
                 height: Cell::new(0),
             }));
         }
-        let plan = self.plain(query).and_then(|plan| {
-            self.check_unused(before)?;
-            Ok(plan)
-        });
-        self.with.visible.borrow_mut().truncate(before);
-        plan
+        Ok(())
     }
 
     /// Plans the definitions that have no use, and forgets the plans: their names must exist.
@@ -161,8 +169,8 @@ impl Planner<'_> {
     }
 
     /// Notes that `more` queries lie inside one another in the query that is being planned. Each is a level
-    /// of recursion when the plan is made and when it runs, and the text of definitions does not show how many
-    /// there are.
+    /// of recursion when the plan is made and when it runs, and the text of definitions does not show how
+    /// many there are.
     ///
     /// # Errors
     /// 1436 if there are too many.

@@ -127,3 +127,11 @@ DELETE FROM nodes WHERE id IN (WITH RECURSIVE tree AS (SELECT 4 AS id UNION ALL 
 SELECT id FROM nodes ORDER BY id;
 -- One names the other, which names another.
 WITH c0 AS (SELECT 1 AS x), c1 AS (SELECT a.x + b.x AS x FROM c0 a, c0 b), c2 AS (SELECT a.x + b.x AS x FROM c1 a, c1 b), c3 AS (SELECT a.x + b.x AS x FROM c2 a, c2 b) SELECT x FROM c3;
+-- Into a table whose rows are updated.
+CREATE TABLE k (id INT PRIMARY KEY, n INT);
+INSERT INTO k VALUES (1, 1);
+INSERT INTO k WITH c AS (SELECT 1 AS id, 5 AS x) SELECT id, x FROM c ON DUPLICATE KEY UPDATE n = x;
+INSERT INTO k WITH c AS (SELECT 1 AS id, 5 AS x) SELECT id, x FROM c ON DUPLICATE KEY UPDATE n = c.x + n;
+INSERT INTO k WITH c AS (SELECT 1 AS id, 5 AS x) SELECT id, x FROM c ON DUPLICATE KEY UPDATE n = VALUES(n) + n;
+INSERT INTO k VALUES (1, 3) ON DUPLICATE KEY UPDATE n = n + (WITH c AS (SELECT 7 AS z) SELECT z FROM c);
+SELECT * FROM k;

@@ -251,9 +251,10 @@ fn given(
 
 /// The tables, besides the target, whose columns ON DUPLICATE KEY UPDATE may name.
 fn source_scope(planner: &Planner<'_>, insert: &ast::Insert) -> Result<Scope, SqlError> {
-    match insert.source.as_deref().map(|query| &*query.body) {
-        Some(ast::SetExpr::Select(select)) if has_rows_of_tables(select) => {
-            planner.another().scope_of_from(&select.from)
+    let Some(query) = insert.source.as_deref() else { return Ok(Scope::default()) };
+    match &*query.body {
+        ast::SetExpr::Select(select) if has_rows_of_tables(select) => {
+            planner.another().scope_of_from(query.with.as_ref(), &select.from)
         }
         _ => Ok(Scope::default()),
     }
