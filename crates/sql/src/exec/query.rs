@@ -24,7 +24,7 @@ use std::any::Any;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
-use types::{Decimal, Value, ValueRef};
+use types::{ColumnType, Decimal, Value, ValueRef};
 
 /// What a running plan asks of its session. Each of these is called rarely, once for a query or less.
 pub(crate) trait SessionServices {

@@ -28,7 +28,7 @@ impl JoinedRead {
     pub(crate) fn select(&self) -> Result<&SelectPlan, SqlError> {
         match &self.statement.query.body {
             Body::Select(select) => Ok(select),
-            Body::Union(_) => Err(SqlError::internal("a change of a union")),
+            Body::Union(_) | Body::Recursive(_) => Err(SqlError::internal("a change of a union")),
         }
     }
 }
@@ -95,7 +95,7 @@ impl Planner<'_> {
                 (false, false) => {}
             }
         }
-        let limit = Limit { count, offset: None };
+        let limit = Limit { count, ..Limit::default() };
         let select = self.join_to_change(from, &conditions, SortOrder::new(order, 0), limit)?;
         let body = Body::Select(Box::new(select));
         let query =

@@ -111,9 +111,10 @@ impl QueryPlan {
     pub(crate) fn names(&self, table: &Arc<Table>) -> bool {
         match &self.body {
             Body::Union(union) => union.branches.iter().any(|branch| branch.names(table)),
+            Body::Recursive(_) => false,
             Body::Select(select) => select.inputs.iter().any(|input| match &input.source {
                 Source::Table { table: read, .. } => Arc::ptr_eq(read, table),
-                Source::Derived(_) | Source::Virtual(_) => false,
+                Source::Derived(_) | Source::Shared(_) | Source::Working(_) | Source::Virtual(_) => false,
             }),
         }
     }

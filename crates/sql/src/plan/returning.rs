@@ -22,7 +22,7 @@ impl Returning {
     pub(crate) fn select(&self) -> Result<&SelectPlan, SqlError> {
         match &self.query.body {
             Body::Select(select) => Ok(select),
-            Body::Union(_) => Err(SqlError::internal("RETURNING of a union")),
+            Body::Union(_) | Body::Recursive(_) => Err(SqlError::internal("RETURNING of a union")),
         }
     }
 }

@@ -36,7 +36,7 @@ const KEYS_MAX: usize = 64;
 /// Lets the result read the keys in `part`.
 ///
 /// # Errors
-/// 1235 for too many keys, and those of [`Compiled::new`].
+/// 1235 for too many keys, and those of [`Compiled::stored`].
 pub(super) fn read_keys(
     keys: &[Expr],
     part: usize,
@@ -50,7 +50,7 @@ pub(super) fn read_keys(
     }
     let mut columns = Vec::new();
     for (position, key) in keys.iter().enumerate() {
-        let compiled = Compiled::new(key, connection)?;
+        let compiled = Compiled::stored(key, connection)?;
         let result = compiled.result_type();
         let (digits, is_json, name) = match key {
             Expr::Column(column) => (column.digits, column.is_json, column.name.clone()),

@@ -211,6 +211,8 @@ impl Planner<'_> {
         self.with.begun.borrow_mut().push(definition.clone());
         self.with.open.borrow_mut().push(definition.clone());
         definition.base.set(*self.depth.borrow());
+        // Its parts are queries inside of the one that names it.
+        *self.depth.borrow_mut() += 1;
         let seen = self.with.visible.borrow()[..definition.sees].to_vec();
         let visible = self.with.visible.replace(seen);
         let around = self.around.take();
@@ -221,6 +223,7 @@ impl Planner<'_> {
                 self.query(&definition.query)
             }
         };
+        *self.depth.borrow_mut() = definition.base.get();
         self.around.replace(around);
         self.with.visible.replace(visible);
         self.with.open.borrow_mut().pop();

@@ -53,3 +53,8 @@ SET tmp_memory_table_size = 16384;
 SELECT COUNT(*), SUM(s), SUM(a IS NULL), SUM(b IS NULL), SUM(c) FROM (SELECT a, b, SUM(v) AS s, COUNT(DISTINCT v) AS c FROM many GROUP BY a, b WITH ROLLUP) q;
 SELECT a, b, SUM(v), COUNT(*) FROM many GROUP BY a, b WITH ROLLUP HAVING b IS NULL;
 SET tmp_memory_table_size = DEFAULT;
+-- Members.
+CREATE TABLE e (k ENUM('b', 'a'), v INT);
+INSERT INTO e VALUES ('a', 1), ('b', 2), ('a', 3), (NULL, 4);
+SELECT k, SUM(v) FROM e GROUP BY k WITH ROLLUP;
+SELECT CONCAT(k, '!'), SUM(v) FROM e GROUP BY k WITH ROLLUP;
