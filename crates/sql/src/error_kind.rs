@@ -164,6 +164,8 @@ kinds! {
     EngineSubstituted: 1266, "HY000";
     IllegalMixOfCollations: 1267, "HY000";
     CannotRevokeAll: 1269, "HY000";
+    IllegalMixOfThreeCollations: 1270, "HY000";
+    IllegalMixOfManyCollations: 1271, "HY000";
     NotAStructuredVariable: 1272, "HY000";
     UnknownCollation: 1273, "HY000";
     WrongIndexName: 1280, "42000";

@@ -1,6 +1,8 @@
 //! The cost of the codecs, in nanoseconds an operation, for people to read.
 //! `cargo run --release -p latchwork-types --example codec_speed`
 
+use latchwork_types::collation::definitions;
+use latchwork_types::key::encode_text;
 use latchwork_types::{Collation, Column, ColumnType, KeyCodec, KeyPart, RowCodec, ValueRef};
 use std::hint::black_box;
 use std::time::Instant;
@@ -59,4 +61,23 @@ fn main() {
     measure("compare two CHAR(120)", || {
         black_box(collation.compare(black_box(&c), black_box(&c)));
     });
+    let texts = [
+        "The quick brown fox jumps",
+        "the QUICK brown fox jumped",
+        "Zwölf Boxkämpfer jagen",
+        "zwölf BOXKÄMPFER essen",
+    ];
+    for name in ["utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_0900_ai_ci", "utf8mb4_uca1400_as_cs"] {
+        let found = definitions().iter().find(|one| one.name == name).and_then(|one| one.column());
+        let Some(collation) = found else { continue };
+        for (what, pair) in [("ASCII", &texts[..2]), ("German", &texts[2..])] {
+            measure(&format!("compare, {name}, {what}"), || {
+                black_box(collation.compare(black_box(pair[0].as_bytes()), black_box(pair[1].as_bytes())));
+            });
+            measure(&format!("key, {name}, {what}"), || {
+                key.clear();
+                encode_text(collation, black_box(pair[0].as_bytes()), &mut key);
+            });
+        }
+    }
 }

@@ -1,15 +1,27 @@
 //! Collations: how characters compare.
 //!
-//! A collation turns each character into one *weight*; strings compare by their weights, and all but
-//! `binary` pad the shorter one with spaces. [`Collation::compare`] and the keys that
-//! [`KeyCodec`](crate::KeyCodec) makes agree.
+//! A collation turns each character into one *weight*, or, for those of [`uca`], into any number of them.
+//! Strings compare by their weights. With PAD SPACE the shorter one goes on with spaces, with NO PAD it does
+//! not; `binary` has NO PAD. [`Collation::compare`] and the keys that [`KeyCodec`](crate::KeyCodec) makes
+//! agree.
 
+mod list;
 mod tables;
+pub(crate) mod uca;
 mod weights;
 
+use list::Order;
+pub use list::{CHARSETS, Charset, Definition, Listed, definitions};
 use std::cmp::Ordering;
 pub use tables::{from_latin1, to_latin1};
-pub use weights::Weights;
+use weights::Weights;
+
+/// The byte after a space in a key: how the first character after the run of spaces compares with a space.
+pub(crate) mod after_spaces {
+    pub const LESS: u8 = 1;
+    pub const END: u8 = 2;
+    pub const GREATER: u8 = 3;
+}
 
 /// The collations that a column can have. Names as MySQL has them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -21,9 +33,30 @@ pub enum Collation {
     AsciiGeneralCi,
     AsciiBin,
     Binary,
+    /// Another one of the list.
+    Listed(Listed),
+}
+
+/// How a collation compares.
+pub(crate) enum Kind {
+    /// By one weight a character, those of one of the program's own collations; the flag is true for PAD
+    /// SPACE.
+    Single(Collation, bool),
+    Uca(&'static uca::Uca),
 }
 
 impl Collation {
+    /// Those that are variants of their own, in the order of their bytes on disk.
+    pub const OWN: [Collation; 7] = [
+        Collation::Utf8mb4GeneralCi,
+        Collation::Utf8mb4Bin,
+        Collation::Latin1SwedishCi,
+        Collation::Latin1Bin,
+        Collation::AsciiGeneralCi,
+        Collation::AsciiBin,
+        Collation::Binary,
+    ];
+
     /// The name as MySQL has it.
     pub fn name(self) -> &'static str {
         match self {
@@ -34,6 +67,7 @@ impl Collation {
             Collation::AsciiGeneralCi => "ascii_general_ci",
             Collation::AsciiBin => "ascii_bin",
             Collation::Binary => "binary",
+            Collation::Listed(listed) => listed.definition().name,
         }
     }
 
@@ -44,6 +78,7 @@ impl Collation {
             Collation::Latin1SwedishCi | Collation::Latin1Bin => "latin1",
             Collation::AsciiGeneralCi | Collation::AsciiBin => "ascii",
             Collation::Binary => "binary",
+            Collation::Listed(listed) => listed.definition().charset,
         }
     }
 
@@ -57,68 +92,133 @@ impl Collation {
             Collation::AsciiGeneralCi => 11,
             Collation::AsciiBin => 65,
             Collation::Binary => 63,
+            Collation::Listed(listed) => listed.definition().id,
         }
     }
 
-    /// Finds a collation by its name in any case; the `utf8` and `utf8mb3` names mean utf8mb4.
-    pub fn by_name(name: &str) -> Option<Collation> {
-        let name = name.to_ascii_lowercase();
-        Some(match name.as_str() {
-            "utf8mb4_general_ci" | "utf8_general_ci" | "utf8mb3_general_ci" => Collation::Utf8mb4GeneralCi,
-            "utf8mb4_bin" | "utf8_bin" | "utf8mb3_bin" => Collation::Utf8mb4Bin,
-            "latin1_swedish_ci" => Collation::Latin1SwedishCi,
-            "latin1_bin" => Collation::Latin1Bin,
-            "ascii_general_ci" => Collation::AsciiGeneralCi,
-            "ascii_bin" => Collation::AsciiBin,
-            "binary" => Collation::Binary,
-            _ => return None,
-        })
+    /// The collation with the protocol's number, if a column can have it.
+    pub fn by_id(id: u16) -> Option<Collation> {
+        definitions().iter().find(|one| one.id == id)?.column()
     }
 
-    /// The default collation of a character set, named in any case.
-    pub fn of_character_set(name: &str) -> Option<Collation> {
-        let name = name.to_ascii_lowercase();
-        Some(match name.as_str() {
-            "utf8mb4" | "utf8" | "utf8mb3" => Collation::Utf8mb4GeneralCi,
-            "latin1" => Collation::Latin1SwedishCi,
-            "ascii" => Collation::AsciiGeneralCi,
-            "binary" => Collation::Binary,
-            _ => return None,
-        })
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            Collation::Listed(listed) => match &listed.definition().order {
+                Order::Uca(uca) => Kind::Uca(uca),
+                Order::Same(same, pads) => Kind::Single(*same, *pads),
+                Order::Own(own) => Kind::Single(*own, *own != Collation::Binary),
+                Order::None => Kind::Single(Collation::Utf8mb4Bin, true),
+            },
+            own => Kind::Single(own, own != Collation::Binary),
+        }
     }
 
     /// The most bytes a character takes in the collation's own character set.
     pub fn character_bytes_max(self) -> u32 {
         match self {
             Collation::Utf8mb4GeneralCi | Collation::Utf8mb4Bin => 4,
+            Collation::Listed(listed) => listed.definition().bytes_max.into(),
             _ => 1,
         }
     }
 
-    /// True if case and accents count.
+    /// True if the collation's character set has the character.
+    pub fn holds(self, character: char) -> bool {
+        match self.character_set() {
+            "latin1" => to_latin1(character).is_some(),
+            "ascii" => character.is_ascii(),
+            "utf8mb3" => (character as u32) < 0x1_0000,
+            _ => true,
+        }
+    }
+
+    /// True if characters compare by their codes.
     pub fn is_bin(self) -> bool {
-        matches!(self, Collation::Utf8mb4Bin | Collation::Latin1Bin | Collation::AsciiBin | Collation::Binary)
+        match self {
+            Collation::Utf8mb4Bin | Collation::Latin1Bin | Collation::AsciiBin | Collation::Binary => true,
+            Collation::Listed(listed) => listed.definition().name.ends_with("_bin"),
+            _ => false,
+        }
+    }
+
+    /// The collation of the same character set that compares by codes.
+    pub fn binary_of_character_set(self) -> Option<Collation> {
+        let set = self.character_set();
+        let is_it = |one: &&Definition| one.charset == set && one.name.strip_prefix(set) == Some("_bin");
+        definitions().iter().find(is_it)?.column()
+    }
+
+    /// True if REGEXP tells capital letters from small ones. As in MariaDB, collations of UCA 14.0.0 do not.
+    pub fn is_case_sensitive(self) -> bool {
+        self.is_bin() || matches!(self.kind(), Kind::Uca(uca) if uca.levels.third && uca.name == "900")
+    }
+
+    /// True if the starts of texts, of a number of characters, sort as the texts do, or are equal. Else a
+    /// contraction or an accent can turn the order around.
+    pub fn starts_keep_order(self) -> bool {
+        match self.kind() {
+            Kind::Single(..) => true,
+            Kind::Uca(uca) => uca.starts_keep_order(),
+        }
+    }
+
+    /// True if two characters are equal, as LIKE compares them. Not for [`Collation::Binary`].
+    #[inline]
+    pub fn same_character(self, a: char, b: char) -> bool {
+        match self.kind() {
+            Kind::Single(own, _) => own.weight(a) == own.weight(b),
+            Kind::Uca(uca) => uca.same_character(a, b),
+        }
+    }
+
+    /// True if two texts are equal when the spaces at their ends count.
+    pub fn is_same(self, left: &[u8], right: &[u8]) -> bool {
+        match self.kind() {
+            Kind::Single(own, _) => own.weights(left).eq(own.weights(right)),
+            Kind::Uca(uca) => uca.compare(left, right, false).is_eq(),
+        }
+    }
+
+    /// True if the start of `text`, of some length, is the same as `start`, character by character.
+    pub fn begins_with(self, text: &[u8], start: &[u8]) -> bool {
+        match self.kind() {
+            Kind::Single(own, _) => {
+                let mut found = own.weights(text);
+                own.weights(start).all(|weight| found.next() == Some(weight))
+            }
+            Kind::Uca(uca) => uca.compare(first_chars(text, char_count(start)), start, false).is_eq(),
+        }
     }
 
     /// The weight of one character.
     #[inline]
-    pub fn weight(self, character: char) -> u32 {
+    fn weight(self, character: char) -> u32 {
         if character.is_ascii() { self.weight_of_ascii(character as u8) } else { self.weight_of(character) }
     }
 
     /// The weight of a space, which PAD SPACE fills up with, in every collation that pads.
     pub const SPACE: u32 = 0x20;
 
-    /// The weights of a text, one a character; trailing spaces included.
-    pub fn weights<'a>(&self, text: &'a [u8]) -> Weights<'a> {
+    /// The weights of a text, one a character; trailing spaces included. For collations that are variants of
+    /// their own.
+    pub(crate) fn weights<'a>(&self, text: &'a [u8]) -> Weights<'a> {
         Weights::new(*self, text)
     }
 
     /// Compares two texts as `ORDER BY` does.
     pub fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        if *self == Collation::Binary {
-            return left.cmp(right);
+        match self {
+            Collation::Binary => left.cmp(right),
+            Collation::Listed(_) => match self.kind() {
+                Kind::Uca(uca) => uca.compare(left, right, uca.pads),
+                Kind::Single(own, pads) => own.compare_single(left, right, pads),
+            },
+            _ => self.compare_single(left, right, true),
         }
+    }
+
+    #[inline]
+    fn compare_single(self, left: &[u8], right: &[u8], pads: bool) -> Ordering {
         // Bytes that are the same weigh the same.
         let common = common_characters(left, right);
         let (mut left, mut right) = (&left[common..], &right[common..]);
@@ -140,6 +240,8 @@ impl Collation {
                 (Some(a), Some(b)) if a == b => {}
                 (Some(a), Some(b)) => return a.cmp(&b),
                 (None, None) => return Ordering::Equal,
+                (Some(_), None) if !pads => return Ordering::Greater,
+                (None, Some(_)) if !pads => return Ordering::Less,
                 (Some(a), None) => return compare_to_spaces(a, left),
                 (None, Some(b)) => return compare_to_spaces(b, right).reverse(),
             }

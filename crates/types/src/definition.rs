@@ -94,13 +94,16 @@ mod tag {
 
 impl ColumnType {
     /// Appends tag and parameters: integers bytes, unsigned; floats unsigned; DECIMAL precision, scale,
-    /// unsigned; characters length `u32`, collation; binaries length `u32`; times fsp; ENUM and SET the count
-    /// of members `u16`, collation, and each member's length in bytes `u32` and text; BIT its bits.
+    /// unsigned; characters length `u32`, collation (a byte, see [`Collation::encode`]); binaries length
+    /// `u32`; times fsp; ENUM and SET the count of members `u16`, collation, and each member's length in bytes
+    /// `u32` and text; BIT its bits.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut sized = |tag: u8, size: u32, collation: Option<Collation>| {
             out.push(tag);
             out.extend_from_slice(&size.to_le_bytes());
-            out.extend(collation.map(Collation::to_byte));
+            if let Some(collation) = collation {
+                collation.encode(out);
+            }
         };
         match *self {
             ColumnType::Char { chars, collation } => sized(tag::CHAR, chars, Some(collation)),
@@ -186,38 +189,43 @@ impl ColumnType {
 }
 
 impl Collation {
-    const ALL: [Collation; 7] = [
-        Collation::Utf8mb4GeneralCi,
-        Collation::Utf8mb4Bin,
-        Collation::Latin1SwedishCi,
-        Collation::Latin1Bin,
-        Collation::AsciiGeneralCi,
-        Collation::AsciiBin,
-        Collation::Binary,
-    ];
+    /// What stands on disk for a collation that is not one of [`Collation::OWN`]: its number in the protocol
+    /// follows, as `u16`.
+    pub const LISTED: u8 = u8::MAX;
 
-    /// The byte that stands for the collation on disk.
-    fn to_byte(self) -> u8 {
-        self as u8
+    /// The byte on disk: the place in [`Collation::OWN`], or [`Collation::LISTED`].
+    pub fn to_byte(self) -> u8 {
+        Collation::OWN.iter().position(|own| *own == self).map_or(Collation::LISTED, |place| place as u8)
+    }
+
+    /// The collation of a byte on disk. `id` reads the number in the protocol.
+    pub fn of_byte(byte: u8, id: impl FnOnce() -> Option<u16>) -> Option<Collation> {
+        match byte {
+            Collation::LISTED => Collation::by_id(id()?),
+            place => Collation::OWN.get(usize::from(place)).copied(),
+        }
+    }
+
+    /// Appends the byte, and the number if it follows.
+    pub fn encode(self, out: &mut Vec<u8>) {
+        out.push(self.to_byte());
+        if self.to_byte() == Collation::LISTED {
+            out.extend_from_slice(&self.id().to_le_bytes());
+        }
     }
 
     fn decode(from: &mut &[u8]) -> Result<Collation> {
         let byte = take_u8(from)?;
-        Collation::ALL
-            .get(byte as usize)
-            .copied()
+        Collation::of_byte(byte, || take(from).ok().map(u16::from_le_bytes))
             .ok_or(DefinitionError { why: "a collation that this program does not know" })
     }
 }
-
-const _: () =
-    assert!(Collation::Utf8mb4GeneralCi as u8 == 0 && Collation::Binary as u8 == 6, "bytes on disk");
 
 impl Members {
     fn encode(&self, tag: u8, out: &mut Vec<u8>) {
         out.push(tag);
         out.extend_from_slice(&(self.names().len() as u16).to_le_bytes());
-        out.push(self.collation().to_byte());
+        self.collation().encode(out);
         for name in self.names() {
             out.extend_from_slice(&(name.len() as u32).to_le_bytes());
             out.extend_from_slice(name.as_bytes());
@@ -303,6 +311,7 @@ mod tests {
             ColumnType::Char { chars: 120, collation: c },
             ColumnType::Varchar { chars: 16_383, collation: c },
             ColumnType::Text { bytes_max: u32::MAX, collation: Collation::Utf8mb4GeneralCi },
+            ColumnType::Text { bytes_max: 255, collation: Collation::by_id(255).unwrap() },
             ColumnType::Binary { bytes: 16 },
             ColumnType::Varbinary { bytes: 65_535 },
             ColumnType::Blob { bytes_max: 255 },

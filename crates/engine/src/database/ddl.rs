@@ -78,6 +78,25 @@ impl Database {
         self.make_durable()
     }
 
+    /// Changes what a layer above keeps with a database.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchDatabase`].
+    /// As any change of definitions: see [`Database::create_database`].
+    pub fn set_database_metadata(&self, name: &str, sql_metadata: &[u8]) -> Result<()> {
+        let mut catalogue = self.definitions.catalogue.lock();
+        self.core.touch()?;
+        if !self.definitions.names.read().databases.contains_key(name) {
+            return Err(Error::NoSuchDatabase);
+        }
+        let sql_metadata = sql_metadata.to_vec();
+        catalogue.put(&Record::Database { name: name.to_string(), sql_metadata: sql_metadata.clone() })?;
+        if let Some(names) = self.definitions.names.write().databases.get_mut(name) {
+            names.sql_metadata = sql_metadata;
+        }
+        self.make_durable()
+    }
+
     /// Drops a database with all its tables.
     ///
     /// # Errors

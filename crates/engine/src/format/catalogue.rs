@@ -213,8 +213,9 @@ impl Writer {
         self.bytes(&def.sql_metadata);
     }
 
-    /// A type: its number, two numbers, a collation, a sign; unused ones are zero. Behind an ENUM or a SET
-    /// come its members, as many as the first number says.
+    /// A type: its number, two numbers, a collation, a sign; unused ones are zero. The protocol's number of
+    /// the collation, `u16`, follows if the collation is 255. Behind an ENUM or a SET come its members, as many
+    /// as the first number says.
     fn column_type(&mut self, column_type: &ColumnType) {
         let (number, one, two, collation, unsigned) = match *column_type {
             ColumnType::Int { bytes, unsigned } => (1, bytes.into(), 0, 0, unsigned),
@@ -252,25 +253,18 @@ impl Writer {
         self.u32(two);
         self.u8(collation);
         self.u8(u8::from(unsigned));
+        if collation == Collation::LISTED {
+            self.0.extend_from_slice(&column_type.collation().id().to_le_bytes());
+        }
         for name in column_type.members().map_or(&[][..], Members::names) {
             self.bytes(name.as_bytes());
         }
     }
 }
 
-const COLLATIONS: [Collation; 7] = [
-    Collation::Utf8mb4GeneralCi,
-    Collation::Utf8mb4Bin,
-    Collation::Latin1SwedishCi,
-    Collation::Latin1Bin,
-    Collation::AsciiGeneralCi,
-    Collation::AsciiBin,
-    Collation::Binary,
-];
-
-/// A collation's number in the catalogue: stable, from 1.
+/// A collation's number in the catalogue: stable, from 1; 255 for one that the protocol's number names.
 fn collation_number(collation: Collation) -> u8 {
-    COLLATIONS.iter().position(|known| *known == collation).map_or(0, |position| position as u8 + 1)
+    collation.to_byte().saturating_add(1)
 }
 
 /// Reads what the records have in common.
@@ -350,15 +344,19 @@ impl Reader<'_> {
         let collation = self.0.u8()?;
         let unsigned = self.bool()?;
         let small = |value: u32| u8::try_from(value).ok();
-        let collation = || COLLATIONS.get(usize::from(collation).checked_sub(1)?).copied();
+        let collation = match collation {
+            0 => None,
+            Collation::LISTED => Some(Collation::of_byte(collation, || self.0.u16())?),
+            _ => Collation::of_byte(collation - 1, || None),
+        };
         Some(match number {
             1 => ColumnType::Int { bytes: small(one)?, unsigned },
             2 => ColumnType::Float { unsigned },
             3 => ColumnType::Double { unsigned },
             4 => ColumnType::Decimal { precision: small(one)?, scale: small(two)?, unsigned },
-            5 => ColumnType::Char { chars: one, collation: collation()? },
-            6 => ColumnType::Varchar { chars: one, collation: collation()? },
-            7 => ColumnType::Text { bytes_max: one, collation: collation()? },
+            5 => ColumnType::Char { chars: one, collation: collation? },
+            6 => ColumnType::Varchar { chars: one, collation: collation? },
+            7 => ColumnType::Text { bytes_max: one, collation: collation? },
             8 => ColumnType::Binary { bytes: one },
             9 => ColumnType::Varbinary { bytes: one },
             10 => ColumnType::Blob { bytes_max: one },
@@ -367,8 +365,8 @@ impl Reader<'_> {
             13 => ColumnType::DateTime { fsp: small(one)? },
             14 => ColumnType::Timestamp { fsp: small(one)? },
             15 => ColumnType::Year,
-            16 => ColumnType::of_enum(self.members(one, ENUM_MEMBERS_MAX, collation()?)?),
-            17 => ColumnType::of_set(self.members(one, SET_MEMBERS_MAX, collation()?)?),
+            16 => ColumnType::of_enum(self.members(one, ENUM_MEMBERS_MAX, collation?)?),
+            17 => ColumnType::of_set(self.members(one, SET_MEMBERS_MAX, collation?)?),
             18 => ColumnType::Bit { bits: small(one).filter(|bits| (1..=64).contains(bits))? },
             19 => ColumnType::Code(Code::Uuid),
             20 => ColumnType::Code(Code::Inet6),
@@ -396,6 +394,7 @@ mod tests {
             text("id", ColumnType::Int { bytes: 8, unsigned: true }),
             text("d", ColumnType::Decimal { precision: 65, scale: 30, unsigned: false }),
             text("c", ColumnType::Char { chars: 120, collation }),
+            text("u", ColumnType::Varchar { chars: 120, collation: Collation::by_id(224).unwrap() }),
             text("t", ColumnType::Text { bytes_max: u32::MAX, collation: Collation::Binary }),
             text("z", ColumnType::Timestamp { fsp: 6 }),
             text("y", ColumnType::Year),

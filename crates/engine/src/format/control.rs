@@ -23,8 +23,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"LATCHWK\x01");
 const FORMAT: u32 = 6;
 /// The oldest that is read. It has one page size for all tables; a start makes it the newest. In format 3
 /// the log does not list what is to be purged, and checkpoints do not say that it does
-/// ([`NextIds::lists_garbage`]). In format 4 no table has constraints, and in
-/// format 5 no column is an ENUM, SET, BIT, UUID, INET6 or INET4.
+/// ([`NextIds::lists_garbage`]). In format 4 no table has constraints, and in format 5 no column is an ENUM,
+/// SET, BIT, UUID, INET6 or INET4, and a collation is one of seven.
 const FORMAT_OLDEST: u32 = 2;
 const BYTES: usize = 64;
 const CHECKSUM_AT: usize = 60;

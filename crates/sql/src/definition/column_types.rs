@@ -4,7 +4,7 @@ use super::ColumnExtras;
 use super::ColumnSpec;
 use super::check::CheckSpec;
 use super::quoted_text;
-use crate::names::charsets;
+use crate::names::charsets::{self, CollationInfo};
 use crate::text::LexicalMode;
 use crate::text::parse::{Word, Words};
 use crate::variables::assign::{unknown_charset, unknown_collation};
@@ -105,6 +105,10 @@ pub(crate) fn column_type(
     column.column_type = match draft {
         Draft::Done(done) => done,
         text => {
+            // NATIONAL names a character set.
+            let national = matches!(keyword.as_str(), "NCHAR" | "NATIONAL" | "NVARCHAR");
+            let table = if national { collation_of_charset("utf8mb3")? } else { table };
+            column.own_collation = national;
             let collation = match collation_clause(words, table)? {
                 Some(collation) => {
                     column.own_collation = true;
@@ -350,7 +354,7 @@ fn too_long(name: &str, max: u32) -> SqlError {
 }
 
 /// The smallest BLOB or TEXT type that can hold this many bytes.
-fn blob_class(bytes: u64, name: &str) -> Result<u32, SqlError> {
+pub(crate) fn blob_class(bytes: u64, name: &str) -> Result<u32, SqlError> {
     [255, 65_535, 16_777_215, u32::MAX].into_iter().find(|max| bytes <= u64::from(*max)).ok_or_else(|| {
         error(
             ErrorKind::DisplayWidthTooBig,
@@ -478,13 +482,22 @@ fn check_digits(name: &str, precision: u64, scale: u64, precision_max: u64) -> R
     Ok(())
 }
 
+/// The collation in the form that a column has.
+///
+/// # Errors
+/// 1235 for one that columns cannot have here.
+pub(crate) fn of_column(found: &CollationInfo) -> Result<Collation, SqlError> {
+    found
+        .column()
+        .ok_or_else(|| SqlError::not_supported(&format!("columns with the collation {}", found.name)))
+}
+
 /// The column collation with this name.
 ///
 /// # Errors
 /// 1273 for an unknown collation, 1235 for one that columns cannot have here.
 pub(crate) fn collation_named(name: &str) -> Result<Collation, SqlError> {
-    let found = charsets::collation_named(name).ok_or_else(|| unknown_collation(name))?;
-    found.column.ok_or_else(|| SqlError::not_supported(&format!("columns with the collation {}", found.name)))
+    of_column(charsets::collation_named(name).ok_or_else(|| unknown_collation(name))?)
 }
 
 /// The default column collation of a character set.
@@ -493,14 +506,12 @@ pub(crate) fn collation_named(name: &str) -> Result<Collation, SqlError> {
 /// 1115 for an unknown character set.
 pub(crate) fn collation_of_charset(name: &str) -> Result<Collation, SqlError> {
     let found = charsets::charset(name).ok_or_else(|| unknown_charset(name))?;
-    // utf8mb3 is stored as utf8mb4, which contains all of its characters.
-    let default = if found.name == "utf8mb3" { "utf8mb4_general_ci" } else { found.collation_default };
-    collation_named(default)
+    collation_named(found.collation_default)
 }
 
-/// [CHARACTER SET x] [COLLATE y], in either order, ASCII, UNICODE, BINARY and BYTE. `table` is the table's
+/// [CHARACTER SET x] [COLLATE y], in either order, ASCII, UNICODE, BINARY and BYTE. `around` is the table's
 /// collation.
-fn collation_clause(words: &mut Words<'_>, table: Collation) -> Result<Option<Collation>, SqlError> {
+fn collation_clause(words: &mut Words<'_>, around: Collation) -> Result<Option<Collation>, SqlError> {
     let mut charset: Option<String> = None;
     let mut collation: Option<String> = None;
     let mut binary = false;
@@ -524,52 +535,49 @@ fn collation_clause(words: &mut Words<'_>, table: Collation) -> Result<Option<Co
             break;
         }
     }
-    // BINARY alone means the table's character set.
-    if binary && charset.is_none() && collation.is_none() {
-        charset = Some(table.character_set().to_owned());
-    }
-    combine(charset.as_deref(), collation.as_deref(), binary)
+    combine(charset.as_deref(), collation.as_deref(), binary, around)
 }
 
-/// The collation that results from a character set, a collation and BINARY together.
+/// The collation that results from a character set, a collation and BINARY together. `around` is the one that
+/// holds without them.
 pub(crate) fn combine(
     charset: Option<&str>,
     collation: Option<&str>,
     binary: bool,
+    around: Collation,
 ) -> Result<Option<Collation>, SqlError> {
-    if let Some(name) = collation {
-        if let Some(charset) = charset {
-            let found = charsets::charset(charset).ok_or_else(|| unknown_charset(charset))?;
-            let named = charsets::collation_named(name).ok_or_else(|| unknown_collation(name))?;
-            if named.charset != found.name {
-                return Err(error(
-                    ErrorKind::CollationCharacterSetMismatch,
-                    format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", named.name, found.name),
-                ));
-            }
-            if found.name == "utf8mb3" {
-                let twin = named.name.replace("utf8mb3", "utf8mb4");
-                return collation_named(&twin).map(Some);
-            }
-        }
-        if let Some(rest) = name.strip_prefix("utf8mb3_").or_else(|| name.strip_prefix("utf8_")) {
-            return collation_named(&format!("utf8mb4_{rest}")).map(Some);
-        }
-        return collation_named(name).map(Some);
-    }
-    let chosen = match charset {
-        Some(name) => Some(collation_of_charset(name)?),
+    let charset = match charset {
+        Some(name) => Some(charsets::charset(name).ok_or_else(|| unknown_charset(name))?.name),
         None => None,
     };
-    if !binary {
-        return Ok(chosen);
+    if let Some(name) = collation {
+        let within = charset.unwrap_or_else(|| around.character_set());
+        let found = match charsets::collation_in(name, within) {
+            Some(found) => found,
+            None if charsets::is_short(name) && charsets::collation_in(name, "utf8mb4").is_some() => {
+                return Err(not_of_charset(name, within));
+            }
+            None => return Err(unknown_collation(name)),
+        };
+        if charset.is_some_and(|charset| charset != found.charset) {
+            return Err(not_of_charset(found.name, within));
+        }
+        return of_column(found).map(Some);
     }
-    Ok(Some(match chosen.unwrap_or(Collation::Utf8mb4GeneralCi) {
-        Collation::Latin1SwedishCi => Collation::Latin1Bin,
-        Collation::AsciiGeneralCi => Collation::AsciiBin,
-        Collation::Utf8mb4GeneralCi => Collation::Utf8mb4Bin,
-        other => other,
-    }))
+    if binary {
+        let within = charset.unwrap_or_else(|| around.character_set());
+        let name = if within == "binary" { within.to_owned() } else { format!("{within}_bin") };
+        return collation_named(&name).map(Some);
+    }
+    charset.map(collation_of_charset).transpose()
+}
+
+/// 1253.
+pub(crate) fn not_of_charset(collation: &str, charset: &str) -> SqlError {
+    error(
+        ErrorKind::CollationCharacterSetMismatch,
+        format!("COLLATION '{collation}' is not valid for CHARACTER SET '{charset}'"),
+    )
 }
 
 /// A name, with or without quotes of any kind.

@@ -5,7 +5,7 @@
 //! | byte | size | field |
 //! |---|---|---|
 //! | 0 | 1 | version, 3; versions 1 and 2 have no properties of columns, and 1 ends before the foreign keys |
-//! | 1 | 1 | default collation |
+//! | 1 | 1 | default collation; if it is 255, two bytes follow: its number in the protocol |
 //! | 2 | 8 | created, in seconds since 1970 |
 //! | 10 | | engine and comment: two texts |
 //! | | 2 | number of options; each is two texts, name and value |
@@ -49,7 +49,7 @@
 //! | byte | size | field |
 //! |---|---|---|
 //! | 0 | 1 | version, 1 |
-//! | 1 | 1 | default collation |
+//! | 1 | 1 | default collation, as a table's |
 
 use super::check::{Check, CheckLevel};
 use super::defaults::show_in_zone;
@@ -71,7 +71,6 @@ const TABLE_VERSION_WITHOUT_KEYS: u8 = 1;
 /// The size of a table's bytes before its first text.
 const TABLE_HEAD_BYTES: usize = 10;
 const _: () = assert!(size_of_val(&TABLE_VERSION) + size_of::<u8>() + size_of::<u64>() == TABLE_HEAD_BYTES);
-const _: () = assert!(COLLATIONS.len() <= u8::MAX as usize + 1, "a byte stands for a collation");
 
 /// The content of a table's bytes.
 #[derive(Clone, PartialEq, Debug)]
@@ -104,18 +103,9 @@ impl Default for DatabaseMetadata {
     }
 }
 
-const COLLATIONS: [Collation; 7] = [
-    Collation::Utf8mb4GeneralCi,
-    Collation::Utf8mb4Bin,
-    Collation::Latin1SwedishCi,
-    Collation::Latin1Bin,
-    Collation::AsciiGeneralCi,
-    Collation::AsciiBin,
-    Collation::Binary,
-];
-
-fn collation_byte(collation: Collation) -> u8 {
-    COLLATIONS.iter().position(|known| *known == collation).unwrap_or(0) as u8
+fn read_collation(reader: &mut ByteReader<'_>) -> Option<Collation> {
+    let byte = reader.u8()?;
+    Collation::of_byte(byte, || reader.u16())
 }
 
 fn text(out: &mut Vec<u8>, text: &[u8]) {
@@ -125,25 +115,28 @@ fn text(out: &mut Vec<u8>, text: &[u8]) {
 
 impl DatabaseMetadata {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        vec![VERSION, collation_byte(self.collation)]
+        let mut out = vec![VERSION];
+        self.collation.encode(&mut out);
+        out
     }
 
     /// Missing bytes, or bytes of another version, give the default: a database without options.
     pub(crate) fn decode(bytes: &[u8]) -> DatabaseMetadata {
-        match bytes {
-            [VERSION, collation, ..] => DatabaseMetadata {
-                collation: COLLATIONS.get(usize::from(*collation)).copied().unwrap_or(COLLATIONS[0]),
-            },
-            _ => DatabaseMetadata::default(),
+        let mut reader = ByteReader::new(bytes);
+        match reader.u8() {
+            Some(VERSION) => read_collation(&mut reader).map(|collation| DatabaseMetadata { collation }),
+            _ => None,
         }
+        .unwrap_or_default()
     }
 }
 
 impl TableMetadata {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![TABLE_VERSION, collation_byte(self.collation)];
+        let mut out = vec![TABLE_VERSION];
+        self.collation.encode(&mut out);
         out.extend_from_slice(&self.created.to_le_bytes());
-        debug_assert_eq!(out.len(), TABLE_HEAD_BYTES);
+        debug_assert!(out.len() >= TABLE_HEAD_BYTES);
         text(&mut out, self.engine.as_bytes());
         text(&mut out, self.comment.as_bytes());
         out.extend_from_slice(&(self.options.len() as u16).to_le_bytes());
@@ -188,7 +181,7 @@ impl TableMetadata {
         if !(TABLE_VERSION_WITHOUT_KEYS..=TABLE_VERSION).contains(&version) {
             return None;
         }
-        let collation = *COLLATIONS.get(usize::from(reader.u8()?))?;
+        let collation = read_collation(reader)?;
         let created = reader.u64()?;
         let engine = reader.text()?;
         let comment = reader.text()?;
@@ -535,7 +528,7 @@ mod tests {
 
     #[test]
     fn a_database_description_survives_its_bytes() {
-        let metadata = DatabaseMetadata { collation: Collation::AsciiBin };
+        let metadata = DatabaseMetadata { collation: Collation::by_id(224).unwrap() };
         assert_eq!(DatabaseMetadata::decode(&metadata.encode()), metadata);
         assert_eq!(DatabaseMetadata::decode(&[]), DatabaseMetadata::default());
     }

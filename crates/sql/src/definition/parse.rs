@@ -20,7 +20,7 @@ pub(crate) fn table_body(words: &mut Words<'_>, default: Collation) -> Result<Ta
     let mut ahead = words.clone();
     skip_parentheses(&mut ahead)?;
     let mut ignored = Vec::new();
-    let options = table_options(&mut ahead, &mut ignored)?;
+    let options = table_options(&mut ahead, &mut ignored, default)?;
     let collation = options.collation.unwrap_or(default);
     let mut spec = TableSpec { options, ignored, ..TableSpec::default() };
     words.expect_symbol("(")?;
@@ -129,7 +129,9 @@ pub(crate) fn column_definition(words: &mut Words<'_>, collation: Collation) -> 
             column.extras.comment = words.string()?;
         } else if words.accept("COLLATE") {
             let name = name_or_string(words)?;
-            let chosen = combine(None, Some(&name), false)?.unwrap_or(collation);
+            let own = if column.own_collation { column.column_type.collation() } else { collation };
+            let charset = column.own_collation.then(|| own.character_set());
+            let chosen = combine(charset, Some(&name), false, own)?.unwrap_or(collation);
             set_collation(&mut column, chosen);
         } else if words.accept("REFERENCES") {
             column.reference = Some(reference(words, None)?);
@@ -502,9 +504,11 @@ pub(crate) fn key_parts(words: &mut Words<'_>) -> Result<Vec<KeyPartSpec>, SqlEr
 }
 
 /// Reads the options behind the parentheses of CREATE TABLE, up to the first word that is not an option.
+/// `around` is the collation that holds without them.
 pub(crate) fn table_options(
     words: &mut Words<'_>,
     ignored: &mut Vec<String>,
+    around: Collation,
 ) -> Result<TableOptions, SqlError> {
     let mut table = TableOptions::default();
     let mut charset: Option<String> = None;
@@ -558,7 +562,7 @@ pub(crate) fn table_options(
             break;
         }
     }
-    table.collation = combine(charset.as_deref(), collation.as_deref(), false)?;
+    table.collation = combine(charset.as_deref(), collation.as_deref(), false, around)?;
     Ok(table)
 }
 
@@ -573,7 +577,10 @@ pub(crate) fn charset_option(words: &mut Words<'_>) -> bool {
 }
 
 /// Reads the options of CREATE DATABASE. Returns the collation, if one is chosen.
-pub(crate) fn database_options(words: &mut Words<'_>) -> Result<Option<Collation>, SqlError> {
+pub(crate) fn database_options(
+    words: &mut Words<'_>,
+    around: Collation,
+) -> Result<Option<Collation>, SqlError> {
     let mut chosen = None;
     let mut charset: Option<String> = None;
     let mut collation: Option<String> = None;
@@ -592,7 +599,7 @@ pub(crate) fn database_options(words: &mut Words<'_>) -> Result<Option<Collation
         } else {
             break;
         }
-        chosen = combine(charset.as_deref(), collation.as_deref(), false)?;
+        chosen = combine(charset.as_deref(), collation.as_deref(), false, around)?;
     }
     Ok(chosen)
 }

@@ -302,8 +302,8 @@ fn alter(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink
     if words.accept("TABLE") {
         return ddl::alter_table(session, words, sink);
     }
-    if words.is("DATABASE") || words.is("SCHEMA") {
-        return Err(SqlError::not_supported("ALTER DATABASE"));
+    if words.accept("DATABASE") || words.accept("SCHEMA") {
+        return ddl::alter_database(session, words, sink);
     }
     Err(unsupported("ALTER", words))
 }

@@ -4,6 +4,7 @@ use crate::exec::{Scratch, recycle};
 use crate::expr::Slots;
 use crate::plan::bind::SlotInfo;
 use crate::plan::names::select_list;
+use crate::plan::select::CONNECTION_COLLATION;
 use crate::session::plans::{Plan, SessionPlans};
 use crate::session::{PreparedText, StatementCache, WorkingMemory};
 use crate::statements::dml;
@@ -136,6 +137,10 @@ impl Session {
         let limit = self.variables.common.sql_select_limit;
         if limit != u64::MAX {
             prefix.extend_from_slice(&limit.to_le_bytes());
+        }
+        let connection = self.variables.common.connection;
+        if connection != CONNECTION_COLLATION {
+            prefix.extend_from_slice(&connection.id().to_le_bytes());
         }
         prefix.push(self.variables.common.join_methods.key() << 4 | mode.key());
     }

@@ -754,6 +754,10 @@ impl<'a> RangeBuilder<'a, '_> {
                 }
                 self.codec.encode_text_start(&values, &start, &mut key);
             }
+            // The starts of the texts are not in the order of the texts.
+            None if part.cut && !part.column_type.collation().starts_keep_order() => {
+                return Ok(MadeKey::Open);
+            }
             None => match self.bound(value, part, range.inclusive, side) {
                 KeyBound::At { value, inclusive: moved } => {
                     inclusive = moved || part.cut;

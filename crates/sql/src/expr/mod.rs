@@ -145,6 +145,8 @@ pub(crate) enum Expr {
     Collate {
         operand: Box<Expr>,
         collation: Collation,
+        /// The name had no character set: that of the operand counts.
+        short: bool,
     },
     /// `INTERVAL n unit`, only as an argument of date arithmetic.
     Interval {

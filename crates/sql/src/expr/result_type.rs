@@ -124,6 +124,8 @@ impl Class {
 pub(super) enum Derivation {
     /// COLLATE.
     Explicit = 0,
+    /// Columns whose collations differ, put together: no comparison is possible.
+    None = 1,
     /// A column.
     Implicit = 2,
     /// A value of the system: USER(), VERSION().
@@ -144,6 +146,7 @@ impl Derivation {
     pub(super) fn name(self) -> &'static str {
         match self {
             Derivation::Explicit => "EXPLICIT",
+            Derivation::None => "NONE",
             Derivation::Implicit => "IMPLICIT",
             Derivation::System => "SYSCONST",
             Derivation::Coercible => "COERCIBLE",
@@ -233,6 +236,13 @@ impl Typed {
         let scale = scale.min(types::decimal::SCALE_MAX);
         let precision = precision.clamp(scale.max(1) as u32, types::decimal::PRECISION_MAX as u32) as u8;
         Typed::new(ColumnType::Decimal { precision, scale, unsigned: false }, nullable)
+    }
+
+    /// Text that the system gives, such as VERSION().
+    pub(super) fn system(chars: u32, nullable: bool) -> Typed {
+        const UTF8MB3_GENERAL_CI: u16 = 33;
+        let collation = Collation::by_id(UTF8MB3_GENERAL_CI).unwrap_or(Collation::Utf8mb4GeneralCi);
+        Typed::text(chars, collation, nullable).with_derivation(Derivation::System)
     }
 
     pub(super) fn text(chars: u32, collation: Collation, nullable: bool) -> Typed {

@@ -1,82 +1,12 @@
 //! The character sets and collations that clients may name.
 //!
-//! Text is stored as UTF-8 in columns of every character set. A character set of one byte limits the
-//! characters that a column accepts. No column can have a collation that is listed without a `column` form. A
-//! connection can: there it compares as the default collation of its character set.
+//! Text is stored as UTF-8 in columns of every character set. A smaller character set limits the characters
+//! that a column accepts. Not every collation that is listed can be a column's; a connection can have each of
+//! them.
 
 use types::Collation;
-
-/// A character set, as SHOW CHARACTER SET describes it.
-#[derive(Debug)]
-pub(crate) struct Charset {
-    pub name: &'static str,
-    pub description: &'static str,
-    pub collation_default: &'static str,
-    pub bytes_max: u8,
-}
-
-/// A collation, as SHOW COLLATION describes it; `id` is the protocol's number.
-#[derive(Debug)]
-pub(crate) struct CollationInfo {
-    pub name: &'static str,
-    pub charset: &'static str,
-    pub id: u16,
-    pub column: Option<Collation>,
-}
-
-pub(crate) static CHARSETS: &[Charset] = &[
-    Charset { name: "ascii", description: "US ASCII", collation_default: "ascii_general_ci", bytes_max: 1 },
-    Charset {
-        name: "binary",
-        description: "Binary pseudo charset",
-        collation_default: "binary",
-        bytes_max: 1,
-    },
-    Charset {
-        name: "latin1",
-        description: "cp1252 West European",
-        collation_default: "latin1_swedish_ci",
-        bytes_max: 1,
-    },
-    Charset {
-        name: "utf8mb3",
-        description: "UTF-8 Unicode",
-        collation_default: "utf8mb3_general_ci",
-        bytes_max: 3,
-    },
-    Charset {
-        name: "utf8mb4",
-        description: "UTF-8 Unicode",
-        collation_default: "utf8mb4_general_ci",
-        bytes_max: 4,
-    },
-];
-
-const fn collation(
-    name: &'static str,
-    charset: &'static str,
-    id: u16,
-    column: Option<Collation>,
-) -> CollationInfo {
-    CollationInfo { name, charset, id, column }
-}
-
-pub(crate) static COLLATIONS: &[CollationInfo] = &[
-    collation("ascii_bin", "ascii", 65, Some(Collation::AsciiBin)),
-    collation("ascii_general_ci", "ascii", 11, Some(Collation::AsciiGeneralCi)),
-    collation("binary", "binary", 63, Some(Collation::Binary)),
-    collation("latin1_bin", "latin1", 47, Some(Collation::Latin1Bin)),
-    collation("latin1_general_ci", "latin1", 48, None),
-    collation("latin1_swedish_ci", "latin1", 8, Some(Collation::Latin1SwedishCi)),
-    collation("utf8mb3_bin", "utf8mb3", 83, None),
-    collation("utf8mb3_general_ci", "utf8mb3", 33, None),
-    collation("utf8mb3_unicode_ci", "utf8mb3", 192, None),
-    collation("utf8mb4_0900_ai_ci", "utf8mb4", 255, None),
-    collation("utf8mb4_bin", "utf8mb4", 46, Some(Collation::Utf8mb4Bin)),
-    collation("utf8mb4_general_ci", "utf8mb4", 45, Some(Collation::Utf8mb4GeneralCi)),
-    collation("utf8mb4_unicode_520_ci", "utf8mb4", 246, None),
-    collation("utf8mb4_unicode_ci", "utf8mb4", 224, None),
-];
+use types::collation::definitions;
+pub(crate) use types::collation::{CHARSETS, Charset, Definition as CollationInfo};
 
 /// The character set of a name as a statement writes it, `utf8` being `utf8mb3`.
 pub(crate) fn charset(name: &str) -> Option<&'static Charset> {
@@ -86,35 +16,41 @@ pub(crate) fn charset(name: &str) -> Option<&'static Charset> {
 
 /// The collation of a name as a statement writes it, `utf8_bin` being `utf8mb3_bin`.
 pub(crate) fn collation_named(name: &str) -> Option<&'static CollationInfo> {
-    let exact = |name: &str| COLLATIONS.iter().find(|collation| collation.name.eq_ignore_ascii_case(name));
+    let exact = |name: &str| definitions().iter().find(|collation| collation.name.eq_ignore_ascii_case(name));
     exact(name).or_else(|| {
         let (head, tail) = name.split_at_checked(5)?;
         if head.eq_ignore_ascii_case("utf8_") { exact(&format!("utf8mb3_{tail}")) } else { None }
     })
 }
 
+/// The collation of a name where the character set is known: `uca1400_ai_ci` leaves it out.
+pub(crate) fn collation_in(name: &str, charset: &str) -> Option<&'static CollationInfo> {
+    match is_short(name) {
+        true => collation_named(&format!("{charset}_{name}")),
+        false => collation_named(name),
+    }
+}
+
+/// True for the name of a collation of UCA 14.0.0 without its character set.
+pub(crate) fn is_short(name: &str) -> bool {
+    name.get(..8).is_some_and(|head| head.eq_ignore_ascii_case("uca1400_"))
+}
+
+/// The part of a name that the collations of UCA 14.0.0 have in all character sets; None for others.
+pub(crate) fn short_name(collation: &CollationInfo) -> Option<&'static str> {
+    let (_, short) = collation.name.split_once('_')?;
+    is_short(short).then_some(short)
+}
+
 /// The collation of the protocol's number.
 pub(crate) fn collation_by_id(id: u16) -> Option<&'static CollationInfo> {
-    COLLATIONS.iter().find(|collation| collation.id == id)
+    definitions().iter().find(|collation| collation.id == id)
 }
 
 /// The description of a column's collation.
 pub(crate) fn describe(collation: Collation) -> &'static CollationInfo {
-    let name = match collation {
-        Collation::Utf8mb4GeneralCi => "utf8mb4_general_ci",
-        Collation::Utf8mb4Bin => "utf8mb4_bin",
-        Collation::Latin1SwedishCi => "latin1_swedish_ci",
-        Collation::Latin1Bin => "latin1_bin",
-        Collation::AsciiGeneralCi => "ascii_general_ci",
-        Collation::AsciiBin => "ascii_bin",
-        Collation::Binary => "binary",
-    };
-    COLLATIONS.iter().find(|info| info.name == name).unwrap_or(&COLLATIONS[2])
-}
-
-/// True if `collation` is the default of its character set.
-pub(crate) fn is_default(collation: &CollationInfo) -> bool {
-    charset(collation.charset).is_some_and(|charset| charset.collation_default == collation.name)
+    let all = definitions();
+    all.iter().find(|info| info.id == collation.id()).unwrap_or(&all[0])
 }
 
 #[cfg(test)]
@@ -135,5 +71,18 @@ mod tests {
         assert_eq!(collation_named("utf8_general_ci").map(|c| c.id), Some(33));
         assert!(collation_named("utf8_nonsense").is_none());
         assert!(collation_named("").is_none());
+        assert_eq!(collation_in("UCA1400_ai_ci", "utf8mb4").map(|c| c.id), Some(2304));
+        assert!(collation_in("uca1400_ai_ci", "latin1").is_none());
+    }
+
+    #[test]
+    fn every_collation_is_found_by_its_number_and_its_name() {
+        for collation in definitions() {
+            assert_eq!(collation_by_id(collation.id).map(|found| found.name), Some(collation.name));
+            assert_eq!(collation_named(collation.name).map(|found| found.id), Some(collation.id));
+            if let Some(column) = collation.column() {
+                assert_eq!((column.id(), column.name()), (collation.id, collation.name));
+            }
+        }
     }
 }

@@ -4,12 +4,15 @@ use super::bind_function;
 use super::plan::QueryPlan;
 use super::scope::{Scope, written};
 use super::walk::conjunction;
+use crate::definition::column_types::of_column;
 use crate::expr::functions::{json, text, time};
 use crate::expr::{
     Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, IntervalUnit, Quantifier,
     Subquery, SubqueryTest, VariableScope,
 };
+use crate::names::charsets;
 use crate::text::SlotKind;
+use crate::variables::assign::unknown_collation;
 use crate::{ErrorKind, SqlError};
 use base::sync::Arc;
 use sqlparser::ast;
@@ -66,6 +69,9 @@ pub(crate) trait Subqueries {
     /// # Errors
     /// 1052 if the name is ambiguous.
     fn outer(&self, name: &[ast::Ident], clause: &str) -> Result<Option<Expr>, SqlError>;
+
+    /// The collation of literals.
+    fn connection(&self) -> Collation;
 }
 
 /// A planned subquery.
@@ -190,7 +196,10 @@ impl<'a> Binder<'a> {
             },
             Ast::Collate { expr, collation } => {
                 let name = super::object_name(collation).pop().unwrap_or_default();
-                Expr::Collate { operand: self.boxed(expr)?, collation: collation_of(&name)? }
+                let short = charsets::is_short(&name);
+                let found =
+                    charsets::collation_in(&name, "utf8mb4").ok_or_else(|| unknown_collation(&name))?;
+                Expr::Collate { operand: self.boxed(expr)?, collation: of_column(found)?, short }
             }
             Ast::Interval(interval) => Expr::Interval {
                 amount: self.boxed(&interval.value)?,
@@ -545,13 +554,19 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// The collation of literals.
+    pub(super) fn connection(&self) -> Collation {
+        self.subqueries.map_or(super::select::CONNECTION_COLLATION, |subqueries| subqueries.connection())
+    }
+
     /// Registers an aggregate and returns the column that holds its result.
     pub(super) fn aggregate(&mut self, aggregate: Aggregate, name: String) -> Result<Expr, SqlError> {
         let part = self.aggregate_part;
+        let connection = self.connection();
         let Some(aggregates) = self.aggregates.as_deref_mut() else {
             return Err(SqlError::new(ErrorKind::InvalidGroupFunction, "Invalid use of group function"));
         };
-        let compiled = CompiledAggregate::new(&aggregate, super::select::CONNECTION_COLLATION)?;
+        let compiled = CompiledAggregate::new(&aggregate, connection)?;
         let column = match aggregates.iter().position(|known| *known == aggregate) {
             Some(column) => column,
             None => {
@@ -791,21 +806,6 @@ fn escape_of(escape: Option<&ast::Expr>) -> Result<Option<char>, SqlError> {
         (Some(escape), None) => Ok(Some(escape)),
         _ => Err(SqlError::wrong_arguments("ESCAPE")),
     }
-}
-
-/// # Errors
-/// 1273 for an unknown collation.
-pub(crate) fn collation_of(name: &str) -> Result<Collation, SqlError> {
-    Ok(match name.to_ascii_lowercase().as_str() {
-        "utf8mb4_general_ci" | "utf8mb3_general_ci" | "utf8_general_ci" => Collation::Utf8mb4GeneralCi,
-        "utf8mb4_bin" | "utf8mb3_bin" | "utf8_bin" => Collation::Utf8mb4Bin,
-        "latin1_swedish_ci" => Collation::Latin1SwedishCi,
-        "latin1_bin" => Collation::Latin1Bin,
-        "ascii_general_ci" => Collation::AsciiGeneralCi,
-        "ascii_bin" => Collation::AsciiBin,
-        "binary" => Collation::Binary,
-        _ => return Err(SqlError::new(ErrorKind::UnknownCollation, format!("Unknown collation: '{name}'"))),
-    })
 }
 
 /// # Errors

@@ -29,10 +29,10 @@ impl Binder<'_> {
         match expr {
             Ast::Function(function) => self.function(function),
             Ast::Cast { kind: ast::CastKind::Cast, expr, data_type, .. } => {
-                Ok(Expr::Cast { operand: self.boxed(expr)?, to: cast_type(data_type)? })
+                Ok(Expr::Cast { operand: self.boxed(expr)?, to: cast_type(data_type, self.connection())? })
             }
             Ast::Convert { expr, data_type: Some(data_type), .. } => {
-                Ok(Expr::Cast { operand: self.boxed(expr)?, to: cast_type(data_type)? })
+                Ok(Expr::Cast { operand: self.boxed(expr)?, to: cast_type(data_type, self.connection())? })
             }
             // CONVERT(x USING charset) changes nothing: texts are UTF-8 in every character set here.
             Ast::Convert { expr, charset: Some(charset), .. } => {
@@ -50,8 +50,16 @@ impl Binder<'_> {
                     to: ColumnType::Varbinary { bytes: u32::MAX },
                 }),
                 name => {
-                    charset_collation(name.trim_start_matches('_'))?;
-                    self.bind(value)
+                    let collation = charset_collation(name.trim_start_matches('_'))?;
+                    if collation.character_set() == self.connection().character_set() {
+                        return self.bind(value);
+                    }
+                    let chars = match value.as_ref() {
+                        ast::Expr::Value(literal) => literal.to_string().chars().count().saturating_sub(2),
+                        _ => 0,
+                    };
+                    let to = ColumnType::Varchar { chars: chars as u32, collation };
+                    Ok(Expr::Cast { operand: self.boxed(value)?, to })
                 }
             },
             Ast::Extract { field, expr, .. } => {
@@ -298,7 +306,7 @@ pub(super) fn temporal_type(data_type: &ast::DataType) -> Result<ColumnType, Sql
 }
 
 /// The type that CAST names.
-fn cast_type(data_type: &ast::DataType) -> Result<ColumnType, SqlError> {
+fn cast_type(data_type: &ast::DataType, connection: Collation) -> Result<ColumnType, SqlError> {
     use ast::DataType as Type;
     let fsp = |digits: &Option<u64>| u8::try_from(digits.unwrap_or(0)).unwrap_or(6).min(6);
     Ok(match data_type {
@@ -318,7 +326,7 @@ fn cast_type(data_type: &ast::DataType) -> Result<ColumnType, SqlError> {
                 }
                 _ => u32::MAX,
             };
-            ColumnType::Varchar { chars, collation: Collation::Utf8mb4GeneralCi }
+            ColumnType::Varchar { chars, collation: connection }
         }
         Type::Binary(length) => match length {
             Some(bytes) => ColumnType::Binary { bytes: u32::try_from(*bytes).unwrap_or(u32::MAX) },
@@ -360,18 +368,7 @@ fn cast_type(data_type: &ast::DataType) -> Result<ColumnType, SqlError> {
 /// # Errors
 /// 1115 for an unknown character set.
 fn charset_collation(name: &str) -> Result<Collation, SqlError> {
-    Ok(match name.to_ascii_lowercase().as_str() {
-        "utf8mb4" | "utf8" | "utf8mb3" => Collation::Utf8mb4GeneralCi,
-        "latin1" => Collation::Latin1SwedishCi,
-        "ascii" => Collation::AsciiGeneralCi,
-        "binary" => Collation::Binary,
-        _ => {
-            return Err(SqlError::new(
-                ErrorKind::UnknownCharacterSet,
-                format!("Unknown character set: '{name}'"),
-            ));
-        }
-    })
+    crate::definition::column_types::collation_of_charset(name)
 }
 
 /// The value of `DATE '2026-11-21'` and its like.

@@ -61,7 +61,7 @@ impl<'a> Planner<'a> {
             virtual_tables,
             database,
             slots,
-            connection: Collation::Utf8mb4GeneralCi,
+            connection: super::select::CONNECTION_COLLATION,
             names: vec![],
             select_limit: u64::MAX,
             methods: JoinMethods::default(),
@@ -271,6 +271,10 @@ impl Planner<'_> {
 }
 
 impl Subqueries for Planner<'_> {
+    fn connection(&self) -> Collation {
+        self.connection
+    }
+
     fn plan(
         &self,
         query: &ast::Query,
@@ -314,7 +318,7 @@ impl Subqueries for Planner<'_> {
         let mut found = found?;
         // Each query in between passes the value on to the next one inside.
         for around in &mut around[level..] {
-            found = around.parameter(found)?;
+            found = around.parameter(found, self.connection)?;
         }
         Ok(Some(found))
     }
@@ -338,12 +342,12 @@ impl Around {
     }
 
     /// The parameter that replaces, inside the subquery, an expression over the row around it.
-    fn parameter(&mut self, expr: Expr) -> Result<Expr, SqlError> {
+    fn parameter(&mut self, expr: Expr, connection: Collation) -> Result<Expr, SqlError> {
         let (column_type, nullable, name) = match &expr {
             Expr::Column(column) => (column.column_type.clone(), column.nullable, column.name.clone()),
             Expr::Outer(outer) => (outer.column_type.clone(), outer.nullable, outer.name.clone()),
             other => {
-                let compiled = Compiled::new(other, super::select::CONNECTION_COLLATION)?;
+                let compiled = Compiled::new(other, connection)?;
                 let result = compiled.result_type();
                 (result.column_type.clone(), result.nullable, "func".to_string())
             }

@@ -38,6 +38,7 @@ impl Session {
         planner.knows_locked_only = self.locked.has_tables();
         planner.access = Some(&self.access).filter(|access| !access.is_global());
         planner.methods = self.variables.common.join_methods;
+        planner.connection = self.variables.common.connection;
         planner
     }
 

@@ -4,7 +4,7 @@
 use super::definition::{Definition, Kind};
 use super::time_zones::Zone;
 use super::{Setting, SqlMode};
-use crate::names::charsets;
+use crate::names::charsets::{self, Charset};
 use crate::warning::Warnings;
 use crate::{ErrorKind, SqlError};
 use std::path::Path;
@@ -222,7 +222,20 @@ fn charset(definition: &Definition, name: &str, value: Assigned<'_>) -> Result<S
         Assigned::Null => return Err(wrong_value(name, "NULL")),
         _ => return Err(wrong_type(name)),
     };
+    usable(found, definition.name)?;
     Ok(Setting::Text(found.name.into()))
+}
+
+/// # Errors
+/// 1231 for a character set in which no client can speak, 1235 for one that texts are not converted to here.
+pub(crate) fn usable(charset: &Charset, variable: &str) -> Result<(), SqlError> {
+    match charset.name {
+        "utf8mb4" | "utf8mb3" | "latin1" | "ascii" | "binary" => Ok(()),
+        name @ ("ucs2" | "utf16" | "utf16le" | "utf32") if variable == "character_set_client" => {
+            Err(wrong_value(variable, name))
+        }
+        name => Err(SqlError::not_supported(&format!("the character set {name} of clients"))),
+    }
 }
 
 /// The engines that ENGINE= and `default_storage_engine` name, in their own spelling.
@@ -258,6 +271,9 @@ fn checked_collation(name: &str, value: Assigned<'_>) -> Result<Setting, SqlErro
         Assigned::Null => return Err(wrong_value(name, "NULL")),
         _ => return Err(wrong_type(name)),
     };
+    if let Some(charset) = charsets::charset(found.charset) {
+        usable(charset, name)?;
+    }
     Ok(Setting::Text(found.name.into()))
 }
 

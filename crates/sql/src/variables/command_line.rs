@@ -196,8 +196,10 @@ fn setting_of(
             Ok(Setting::Set(SqlMode(bits).expanded().0))
         }
         Kind::Charset { .. } => match charsets::charset(value) {
-            Some(charset) => Ok(Setting::Text(charset.name.into())),
-            None => Err(wrong("a character set that SHOW CHARACTER SET lists")),
+            Some(charset) if assign::usable(charset, definition.name).is_ok() => {
+                Ok(Setting::Text(charset.name.into()))
+            }
+            _ => Err(wrong("utf8mb4, utf8mb3, latin1, ascii or binary")),
         },
         Kind::Collation { .. } => match charsets::collation_named(value) {
             Some(collation) => Ok(Setting::Text(collation.name.into())),

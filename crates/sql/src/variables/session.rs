@@ -11,6 +11,7 @@ use crate::variables::time_zones::Zone;
 use crate::warning::Warnings;
 use crate::{ErrorKind, SqlError};
 use engine::Isolation;
+use types::Collation;
 
 /// The bits of `sql_mode`, numbered as MariaDB numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -161,6 +162,8 @@ pub struct Common {
     pub row_lock_wait_seconds: u64,
     /// `innodb_snapshot_isolation`.
     pub first_committer_wins: bool,
+    /// `collation_connection`.
+    pub connection: Collation,
     pub memory: MemoryLimits,
 }
 
@@ -433,7 +436,8 @@ impl SessionVariables {
         let collation = match collation {
             None => charset.collation_default,
             Some(name) => {
-                let found = charsets::collation_named(name).ok_or_else(|| assign::unknown_collation(name))?;
+                let found = charsets::collation_in(name, charset.name)
+                    .ok_or_else(|| assign::unknown_collation(name))?;
                 if found.charset != charset.name {
                     return Err(SqlError::new(
                         ErrorKind::CollationCharacterSetMismatch,
@@ -446,11 +450,13 @@ impl SessionVariables {
                 found.name
             }
         };
+        assign::usable(charset, "character_set_client")?;
         for variable in ["character_set_client", "character_set_connection", "character_set_results"] {
             self.store_named(variable, Setting::Text(charset.name.into()));
             self.note_named(variable);
         }
         self.store_named("collation_connection", Setting::Text(collation.into()));
+        self.common = unpack(&self.values);
         Ok(())
     }
 
@@ -459,6 +465,7 @@ impl SessionVariables {
         if let Some(found) = charsets::collation_named(name) {
             self.store_named("collation_connection", Setting::Text(found.name.into()));
             self.store_named("character_set_connection", Setting::Text(found.charset.into()));
+            self.common = unpack(&self.values);
         }
     }
 }
@@ -482,6 +489,17 @@ fn linked(name: &str, setting: &Setting) -> Option<(&'static str, Setting)> {
 /// A zone that has gone from the system since it was set counts as UTC.
 fn zone_of(values: &Values) -> Zone {
     Zone::of(&values.text("time_zone")).unwrap_or(Zone::UTC)
+}
+
+/// The collation of literals. One that columns cannot have compares as the character set's default does.
+fn connection(name: &str) -> Collation {
+    const DEFAULT: Collation = Collation::Utf8mb4GeneralCi;
+    if name == DEFAULT.name() {
+        return DEFAULT;
+    }
+    let found = charsets::collation_named(name);
+    let default = || charsets::collation_named(charsets::charset(found?.charset)?.collation_default);
+    found.and_then(|found| found.column()).or_else(|| default()?.column()).unwrap_or(DEFAULT)
 }
 
 fn unpack(values: &Values) -> Common {
@@ -526,6 +544,7 @@ fn unpack(values: &Values) -> Common {
         lock_wait_seconds: values.unsigned("lock_wait_timeout"),
         row_lock_wait_seconds: values.unsigned("innodb_lock_wait_timeout"),
         first_committer_wins: values.boolean("innodb_snapshot_isolation"),
+        connection: connection(&values.text("collation_connection")),
         memory: MemoryLimits::unpack(values),
     }
 }

@@ -5,7 +5,7 @@ use super::{Collation, tables};
 /// Iterates over the weights of a text. Bytes that are not UTF-8 count as one character each, so
 /// that damaged text still compares.
 #[derive(Clone, Debug)]
-pub struct Weights<'a> {
+pub(crate) struct Weights<'a> {
     collation: Collation,
     rest: &'a [u8],
 }

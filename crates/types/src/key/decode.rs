@@ -1,7 +1,8 @@
 //! Reads lengths and values from the bytes of keys. Any bytes are accepted: bytes that are no key give None.
 
 use super::Part;
-use super::encode::{after_spaces, invert};
+use super::encode::invert;
+use crate::collation::{self, after_spaces, uca};
 use crate::row::Kind;
 use crate::{Collation, Date, DateTime, Decimal, Time, ValueRef};
 use ethnum::I256;
@@ -36,6 +37,15 @@ impl Part {
     }
 
     fn text_len(&self, key: &[u8]) -> Option<usize> {
+        if let Collation::Listed(_) = self.collation {
+            match self.collation.kind() {
+                collation::Kind::Uca(uca) => {
+                    return uca::key_bytes(uca, |at| key.get(at).map(|byte| self.byte(*byte)));
+                }
+                collation::Kind::Single(_, false) => return self.binary_len(key),
+                collation::Kind::Single(_, true) => {}
+            }
+        }
         // A space byte is never inside a longer weight: those continue with bytes from 0x80 up.
         let space = self.byte(Collation::SPACE as u8);
         let end = self.byte(after_spaces::END);

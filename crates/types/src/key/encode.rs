@@ -1,16 +1,10 @@
 //! Values to key bytes.
 
 use super::Part;
+use crate::collation::{self, after_spaces, uca};
 use crate::row::Kind;
 use crate::{Collation, ValueRef};
 use ethnum::I256;
-
-/// The byte after a space in a key: how the first character after the run of spaces compares with a space.
-pub(super) mod after_spaces {
-    pub const LESS: u8 = 1;
-    pub const END: u8 = 2;
-    pub const GREATER: u8 = 3;
-}
 
 impl Part {
     #[inline]
@@ -78,7 +72,7 @@ impl Part {
         }
         match self.kind {
             Kind::Binary => write_binary(self.cut(text), out),
-            _ => write_weights(self.collation, self.cut(text), out),
+            _ => encode_text_start(self.collation, self.cut(text), out),
         }
         if self.descending {
             invert(&mut out[start..]);
@@ -89,8 +83,29 @@ impl Part {
 /// Appends a text as a key part has it: texts that the collation makes equal give the same bytes, and no
 /// text's bytes are the start of another's.
 pub fn encode_text(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
-    write_weights(collation, text, out);
-    out.extend([Collation::SPACE as u8, after_spaces::END]);
+    match collation {
+        Collation::Listed(_) => match collation.kind() {
+            collation::Kind::Uca(uca) => uca::write_key(uca, text, out),
+            collation::Kind::Single(own, true) => encode_text(own, text, out),
+            collation::Kind::Single(own, false) => {
+                write_all_weights(own, text, out);
+                out.extend([0, 0]);
+            }
+        },
+        _ => {
+            write_weights(collation, text, out);
+            out.extend([Collation::SPACE as u8, after_spaces::END]);
+        }
+    }
+}
+
+/// Appends what the keys of all texts begin with that begin as `text` does.
+fn encode_text_start(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
+    match collation.kind() {
+        collation::Kind::Uca(uca) => uca::write_start(uca, text, out),
+        collation::Kind::Single(own, true) => write_weights(own, text, out),
+        collation::Kind::Single(own, false) => write_all_weights(own, text, out),
+    }
 }
 
 /// Appends bytes as a key part has them.
@@ -147,6 +162,17 @@ fn write_weights(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
             spaces = 0;
         }
         push_weight(weight, out);
+    }
+}
+
+/// Weights with the trailing spaces, for NO PAD, without an end. A weight of zero is escaped as zero bytes
+/// are.
+fn write_all_weights(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
+    for weight in collation.weights(text) {
+        push_weight(weight, out);
+        if weight == 0 {
+            out.push(0xff);
+        }
     }
 }
 

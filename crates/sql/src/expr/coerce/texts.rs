@@ -2,7 +2,7 @@
 
 use super::{CoerceIssue, Coerced, text_of};
 use bumpalo::Bump;
-use types::collation::{first_chars, to_latin1};
+use types::collation::first_chars;
 use types::row::trim_trailing_spaces;
 use types::{Collation, ValueRef};
 
@@ -40,11 +40,7 @@ fn in_character_set<'a>(
     let incorrect = |from: usize| {
         Some(CoerceIssue::Incorrect { kind: "string", value: escaped(&text[from.min(text.len())..]) })
     };
-    let held = |character: char| match collation.character_set() {
-        "latin1" => to_latin1(character).is_some(),
-        "ascii" => character.is_ascii(),
-        _ => true,
-    };
+    let held = |character: char| collation.holds(character);
     match std::str::from_utf8(text) {
         Ok(characters) => match characters.char_indices().find(|(_, character)| !held(*character)) {
             None => (text, None),

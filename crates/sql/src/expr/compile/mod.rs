@@ -12,9 +12,10 @@ use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing, clock, jso
 use super::node::{self, Call, Conversion, Node, RowTest, SubqueryNode};
 use super::result_type::{Class, Derivation, Meaning, Typed};
 use super::{Arithmetic, ColumnRef, Comparison, Expr, Function, Quantifier, Subquery, SubqueryTest};
-use crate::SqlError;
+use crate::names::charsets;
 use crate::text::SlotKind;
 use crate::variables::{self, Kind};
+use crate::{ErrorKind, SqlError};
 use types::{Collation, ColumnType, Value};
 
 /// How deep an expression may be nested. Evaluation is recursive, and the stack is limited.
@@ -164,18 +165,21 @@ impl Compiler {
                 (Node::Quantified { row: Box::new(row), index: *index }, Typed::boolean(true))
             }
             Expr::Like { operand, pattern, escape, negated } => {
-                let (sides, collation, typed) = self.pattern(operand, pattern, "LIKE")?;
+                let (sides, collation, typed) = self.pattern(operand, pattern, "like")?;
                 (Node::Like { sides, escape: *escape, collation, negated: *negated }, typed)
             }
             Expr::Regexp { operand, pattern, negated } => {
-                let (sides, collation, typed) = self.pattern(operand, pattern, "REGEXP")?;
-                (Node::Regexp { sides, ignore_case: !collation.is_bin(), negated: *negated }, typed)
+                let (sides, collation, typed) = self.pattern(operand, pattern, "regexp")?;
+                (
+                    Node::Regexp { sides, ignore_case: !collation.is_case_sensitive(), negated: *negated },
+                    typed,
+                )
             }
             Expr::Case { operand, whens, otherwise } => {
                 self.case(operand.as_deref(), whens, otherwise.as_deref())?
             }
             Expr::Cast { operand, to } => self.cast(operand, to)?,
-            Expr::Collate { operand, collation } => self.collate(operand, *collation)?,
+            Expr::Collate { operand, collation, short } => self.collate(operand, *collation, *short)?,
             Expr::Interval { .. } => {
                 return Err(SqlError::not_supported("INTERVAL outside of date arithmetic"));
             }
@@ -237,7 +241,7 @@ impl Compiler {
         codes::align("between", [&mut operand, &mut low, &mut high])?;
         let types = [&operand.1, &low.1, &high.1];
         let nullable = types.iter().any(|typed| typed.nullable());
-        let collation = collations::for_comparison(&types, "BETWEEN", self.connection)?;
+        let collation = collations::for_comparison(&types, "between", self.connection)?;
         // A text is compared with both bounds as a moment, a time or a number if one of them is one.
         let has = |wanted: fn(Class) -> bool| types.iter().any(|typed| wanted(typed.class));
         let to = match operand.1.class.is_text() {
@@ -304,9 +308,28 @@ impl Compiler {
         Ok((Node::Cast { operand, to: to.clone() }, result))
     }
 
-    fn collate(&mut self, operand: &Expr, collation: Collation) -> Result<Compiled, SqlError> {
+    /// # Errors
+    /// 1253 if the operand has another character set.
+    fn collate(&mut self, operand: &Expr, collation: Collation, short: bool) -> Result<Compiled, SqlError> {
         let (node, mut typed) = self.expr(operand)?;
-        if typed.class.is_numeric() || typed.class.is_temporal() {
+        let is_text = typed.class.is_text();
+        let own = if is_text { typed.collation() } else { self.connection };
+        let mut collation = collation;
+        if own.character_set() != collation.character_set() {
+            let name = collation.name();
+            let tail = name.split_once('_').map_or(name, |(_, tail)| tail);
+            let there = format!("{}_{tail}", own.character_set());
+            let found = charsets::collation_named(&there).filter(|_| short).and_then(|found| found.column());
+            collation = found.ok_or_else(|| {
+                let name = if short { tail } else { name };
+                let set = own.character_set();
+                SqlError::new(
+                    ErrorKind::CollationCharacterSetMismatch,
+                    format!("COLLATION '{name}' is not valid for CHARACTER SET '{set}'"),
+                )
+            })?;
+        }
+        if !is_text {
             typed = Typed::text(typed.chars(), collation, typed.nullable());
         }
         typed.result.collation = collation;
@@ -326,7 +349,7 @@ impl Compiler {
             Some(Kind::Signed { .. }) => Typed::int(8, false, true).with_display(21),
             Some(Kind::Boolean { .. }) => Typed::int(8, false, true).with_display(1),
             Some(Kind::Double { .. }) => Typed::double_with(6, true).with_display(21),
-            _ => Typed::text(1024, self.connection, true).with_derivation(Derivation::System),
+            _ => Typed::system(1024, true),
         }
     }
 
@@ -339,7 +362,7 @@ impl Compiler {
             SubqueryTest::Exists => (node::SubqueryTest::Exists, Typed::boolean(false)),
             SubqueryTest::In { operand, negated } => {
                 let (operand, typed) = self.expr(operand)?;
-                let collation = collations::for_comparison(&[&typed, &given], "IN", self.connection)?;
+                let collation = collations::for_comparison(&[&typed, &given], "in", self.connection)?;
                 (node::SubqueryTest::In { operand, collation, negated: *negated }, Typed::boolean(true))
             }
             SubqueryTest::Quantified { operands, op, quantifier } => {
@@ -418,7 +441,7 @@ impl Compiler {
             constants::want_number(&mut operand);
         }
         let (operand, typed) = (Box::new(operand.0), operand.1);
-        let collation = collations::for_comparison(&[&typed, &slot], "IN", self.connection)?;
+        let collation = collations::for_comparison(&[&typed, &slot], "in", self.connection)?;
         let node = Node::InSlot { operand, index, collation, negated };
         Ok((node, Typed::boolean(true)))
     }
@@ -438,7 +461,7 @@ impl Compiler {
         }
         let all: Vec<&Typed> = std::iter::once(&operand.1).chain(&types).collect();
         let nullable = all.iter().any(|typed| typed.nullable());
-        let collation = collations::for_comparison(&all, "IN", self.connection)?;
+        let collation = collations::for_comparison(&all, "in", self.connection)?;
         let typed = Typed::boolean(nullable);
         let ints = || {
             let mut sorted = Vec::new();
@@ -497,11 +520,11 @@ impl Compiler {
         let collation = match &operand {
             Some((_, typed)) => {
                 let all: Vec<&Typed> = std::iter::once(typed).chain(&conditions).collect();
-                collations::for_comparison(&all, "CASE", self.connection)?
+                collations::for_comparison(&all, "case", self.connection)?
             }
             None => self.connection,
         };
-        let (typed, to) = unify(&results.iter().collect::<Vec<_>>(), "CASE", self.connection)?;
+        let (typed, to) = unify(&results.iter().collect::<Vec<_>>(), "case", self.connection)?;
         let operand = operand.map(|(node, _)| Box::new(node));
         Ok((Node::Case { operand, whens: nodes.into(), otherwise, collation, to }, typed))
     }
@@ -541,6 +564,17 @@ impl Compiler {
         members_as_numbers(function, &mut nodes, &mut types);
         let all: Vec<&Typed> = types.iter().collect();
         let (collation, derivation) = match function.collation {
+            // These compare their arguments.
+            CollationRule::Merged
+                if matches!(
+                    function.name,
+                    "field" | "find_in_set" | "instr" | "locate" | "nullif" | "replace" | "strcmp"
+                ) =>
+            {
+                let name = if function.name == "instr" { "locate" } else { function.name };
+                let collation = collations::for_comparison(&all, name, self.connection)?;
+                (collation, collations::aggregate(&all, function.name, self.connection)?.1)
+            }
             CollationRule::Merged => collations::aggregate(&all, function.name, self.connection)?,
             CollationRule::MergedAfterFirst => {
                 collations::aggregate(&all[1..], function.name, self.connection)?

@@ -31,8 +31,7 @@ impl Reader<'_> {
     }
 
     fn equal(&self, a: char, b: char) -> bool {
-        a == b
-            || (self.collation != Collation::Binary && self.collation.weight(a) == self.collation.weight(b))
+        a == b || (self.collation != Collation::Binary && self.collation.same_character(a, b))
     }
 }
 

@@ -288,7 +288,7 @@ functions! {
             let mut parts = set.split(|byte| *byte == b',');
             // Spaces at the end count.
             let collation = a.call.collation;
-            let found = parts.position(|part| collation.weights(part).eq(collation.weights(wanted)));
+            let found = parts.position(|part| collation.is_same(part, wanted));
             int(found.map_or(0, |position| position as i64 + 1))
         },
         help: "Gives the place of a text in a list with commas, counted from 1, or 0 if it is not there.",
@@ -563,19 +563,16 @@ fn locate(part: &[u8], text: &[u8], from: i64, arguments: &Arguments<'_, '_>) ->
         return Ok(0);
     }
     let mut rest = substring(text, from, i64::MAX, binary);
-    let weights: Vec<u32> = collation.weights(part).collect();
     // In MariaDB a text of other bytes than the part's is equal only if it has as many: in UTF-8 'e' is not
     // found in 'é'.
-    let by_bytes = collation.character_set() == "utf8mb4";
+    let by_bytes = collation.character_bytes_max() > 1;
     let begins = |rest: &[u8]| {
         if !by_bytes {
-            let mut found = collation.weights(rest);
-            return weights.iter().all(|weight| found.next() == Some(*weight));
+            return collation.begins_with(rest, part);
         }
         let ends_in_character = |end: &u8| *end & 0xc0 == 0x80;
         rest.split_at_checked(part.len()).is_some_and(|(same, behind)| {
-            !behind.first().is_some_and(ends_in_character)
-                && collation.weights(same).eq(weights.iter().copied())
+            !behind.first().is_some_and(ends_in_character) && collation.is_same(same, part)
         })
     };
     let mut position = from;

@@ -127,7 +127,7 @@ impl<'t> Typing<'t> {
 
     /// Text that the system gives, such as VERSION().
     pub(crate) fn system(&self, chars: u32, nullable: bool) -> Typed {
-        Typed::text(chars, Collation::Utf8mb4GeneralCi, nullable).with_derivation(Derivation::System)
+        Typed::system(chars, nullable)
     }
 
     /// A signed integer of so many bytes, which is NULL if an argument is.

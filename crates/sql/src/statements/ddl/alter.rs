@@ -18,7 +18,7 @@ use super::table::{check_rename, rename, surroundings, table_error};
 use crate::accounts::Rights;
 use crate::audit::TableUse;
 use crate::definition::check::CheckSpec;
-use crate::definition::column_types::name_or_string;
+use crate::definition::column_types::{blob_class, name_or_string};
 use crate::definition::foreign_key::ForeignKey;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::parse::{
@@ -190,7 +190,8 @@ fn action(
         }
         let charset = name_or_string(words)?;
         let collate = if words.accept("COLLATE") { Some(name_or_string(words)?) } else { None };
-        let chosen = crate::definition::column_types::combine(Some(&charset), collate.as_deref(), false)?;
+        let chosen =
+            crate::definition::column_types::combine(Some(&charset), collate.as_deref(), false, collation)?;
         actions.push(Action::ConvertTo(chosen.unwrap_or(collation)));
     } else if words.accept("DISABLE") || words.accept("ENABLE") {
         words.expect("KEYS")?;
@@ -219,7 +220,7 @@ fn action(
         return Err(SqlError::not_supported(&format!("ALTER TABLE ... {}", what.to_ascii_uppercase())));
     } else {
         let before = words.error();
-        let options = table_options(words, &mut ignored)?;
+        let options = table_options(words, &mut ignored, collation)?;
         if options == TableOptions::default() {
             return Err(before);
         }
@@ -771,9 +772,16 @@ fn convert(spec: &mut TableSpec, to: Collation) {
     spec.options.collation = Some(to);
     for column in &mut spec.columns {
         match &mut column.column_type {
-            ColumnType::Char { collation, .. }
-            | ColumnType::Varchar { collation, .. }
-            | ColumnType::Text { collation, .. } => *collation = to,
+            ColumnType::Char { collation, .. } | ColumnType::Varchar { collation, .. } => *collation = to,
+            ColumnType::Text { collation, bytes_max } => {
+                // A character set of longer characters needs a larger type for as many of them.
+                let [from, into] = [*collation, to].map(|one| u64::from(one.character_bytes_max()));
+                if into > from {
+                    let bytes = u64::from(*bytes_max) / from * into;
+                    *bytes_max = blob_class(bytes.min(u64::from(u32::MAX)), "").unwrap_or(u32::MAX);
+                }
+                *collation = to;
+            }
             ColumnType::Enum { members, .. } | ColumnType::Set { members, .. } => {
                 *members = Arc::new(members.with_collation(to));
             }

@@ -4,7 +4,7 @@ use super::foreign_keys::{check_drop_with_database, note_definition};
 use crate::accounts::Rights;
 use crate::audit::TableUse;
 use crate::definition::metadata::DatabaseMetadata;
-use crate::definition::parse::database_options;
+use crate::definition::parse::{charset_option, database_options};
 use crate::text::parse::Words;
 use crate::{ErrorKind, ResultSink, Session, SqlError, names};
 use engine::Error;
@@ -29,7 +29,7 @@ pub(crate) fn create_database(
 ) -> Result<(), SqlError> {
     let if_not_exists = words.accept_all(&["IF", "NOT", "EXISTS"]);
     let name = words.name()?;
-    let collation = database_options(words)?;
+    let collation = database_options(words, super::table::server_collation(session))?;
     words.end()?;
     session.check_no_locked_tables()?;
     session.implicit_commit()?;
@@ -57,6 +57,35 @@ pub(crate) fn create_database(
             session.done(0, String::new(), sink)
         }
         Err(Error::DatabaseExists) => Err(exists(&name)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// ALTER {DATABASE | SCHEMA} [name] options, behind those words. Tables keep their own collations.
+pub(crate) fn alter_database(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let mut ahead = words.clone();
+    let is_current = charset_option(&mut ahead)
+        || ahead.is("COLLATE")
+        || ahead.is("DEFAULT")
+        || (ahead.is("COMMENT") && !ahead.accept_all(&["COMMENT", "DEFAULT"]));
+    let written = if is_current { None } else { Some(words.name()?) };
+    let name = session.resolve_database(written)?;
+    let before = words.error();
+    let collation = database_options(words, session.database_collation(&name)?)?;
+    words.end()?;
+    session.check_no_locked_tables()?;
+    session.implicit_commit()?;
+    check_writable(session, &name)?;
+    session.access.check_database(&name, Rights::ALTER)?;
+    let collation = collation.ok_or(before)?;
+    let metadata = DatabaseMetadata { collation };
+    match session.instance.database.set_database_metadata(&name, &metadata.encode()) {
+        Ok(()) => session.done(1, String::new(), sink),
+        Err(Error::NoSuchDatabase) => Err(SqlError::unknown_database(&name)),
         Err(error) => Err(error.into()),
     }
 }

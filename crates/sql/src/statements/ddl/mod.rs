@@ -18,7 +18,7 @@ mod table;
 mod tests;
 
 pub(crate) use alter::{alter_table, rebuild_table};
-pub(crate) use database::{create_database, drop_database};
+pub(crate) use database::{alter_database, create_database, drop_database};
 
 pub(crate) use index::{create_index, drop_index};
 pub(crate) use table::{create_table, drop_table, rename_table, truncate_table};

@@ -93,7 +93,7 @@ pub(crate) fn create_table(
         table_body(words, collation)?
     } else {
         let mut ignored = Vec::new();
-        let options = table_options(words, &mut ignored)?;
+        let options = table_options(words, &mut ignored, collation)?;
         crate::definition::TableSpec { options, ignored, ..Default::default() }
     };
     let _ = words.accept("IGNORE") || words.accept("REPLACE");

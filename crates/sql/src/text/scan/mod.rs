@@ -764,7 +764,8 @@ fn is_word(byte: u8) -> bool {
 
 /// Whether `_name` introduces a string, and if so whether a binary one.
 fn introducer(word: &[u8]) -> Option<bool> {
-    let names: [&[u8]; 6] = [b"_binary", b"_utf8mb4", b"_utf8", b"_utf8mb3", b"_latin1", b"_ascii"];
+    // The parser reads the others, whose texts have a collation of their own.
+    let names: [&[u8]; 2] = [b"_binary", b"_utf8mb4"];
     names.iter().position(|name| name.eq_ignore_ascii_case(word)).map(|position| position == 0)
 }
 

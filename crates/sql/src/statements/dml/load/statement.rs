@@ -4,6 +4,7 @@ use super::format::Format;
 use crate::names::charsets::{self, Charset};
 use crate::statements::dml::inserter::OnDuplicate;
 use crate::text::parse::{self, Word, Words};
+use crate::variables::assign::usable;
 use crate::{ErrorKind, Session, SqlError};
 use sqlparser::ast;
 
@@ -111,7 +112,7 @@ fn charset(words: &mut Words<'_>) -> Result<Option<&'static Charset>, SqlError> 
     }
     let name = if matches!(words.peek(), Word::Text(_)) { words.string()? } else { words.name()? };
     match charsets::charset(&name) {
-        Some(charset) => Ok(Some(charset)),
+        Some(charset) => usable(charset, "character_set_database").map(|()| Some(charset)),
         None => {
             Err(SqlError::new(ErrorKind::UnknownCharacterSet, format!("Unknown character set: '{name}'")))
         }

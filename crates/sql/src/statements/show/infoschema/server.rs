@@ -4,9 +4,10 @@ use super::Definition;
 use super::status;
 use crate::accounts::Rights;
 use crate::host::Process;
-use crate::names::charsets::{CHARSETS, COLLATIONS, is_default};
+use crate::names::charsets::{CHARSETS, CollationInfo, short_name};
 use crate::variables::{self, Scope};
 use crate::{Progress, Session, SqlError};
+use types::collation::definitions;
 use types::{Decimal, Value};
 
 const NAME_AND_VALUE: &str = "VARIABLE_NAME varchar(64) NOT NULL, VARIABLE_VALUE varchar(4096) NOT NULL";
@@ -229,35 +230,41 @@ pub(crate) fn charset_rows(show: bool) -> Vec<Vec<Value>> {
         .collect()
 }
 
+fn yes_if(default: bool) -> Value {
+    Value::text(if default { "Yes" } else { "" })
+}
+
+/// Those of UCA 14.0.0 stand here once for all character sets, as in MariaDB.
 pub(crate) fn collation_rows() -> Vec<Vec<Value>> {
-    COLLATIONS
-        .iter()
-        .map(|collation| {
-            vec![
-                Value::text(collation.name),
-                Value::text(collation.charset),
-                Value::Int(collation.id.into()),
-                Value::text(if is_default(collation) { "Yes" } else { "" }),
-                Value::text("Yes"),
-                Value::Int(1),
-            ]
-        })
-        .collect()
+    let row = |collation: &CollationInfo| {
+        let short = short_name(collation);
+        if short.is_some() && collation.charset != "utf8mb4" {
+            return None;
+        }
+        let known = |value: Value| if short.is_some() { Value::Null } else { value };
+        Some(vec![
+            Value::text(short.unwrap_or(collation.name)),
+            known(Value::text(collation.charset)),
+            known(Value::Int(collation.id.into())),
+            known(yes_if(collation.is_default())),
+            Value::text("Yes"),
+            Value::Int(collation.sort_length.into()),
+        ])
+    };
+    definitions().iter().filter_map(row).collect()
 }
 
 fn applicability(_session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
-    Ok(COLLATIONS
-        .iter()
-        .map(|collation| {
-            vec![
-                Value::text(collation.name),
-                Value::text(collation.charset),
-                Value::text(collation.name),
-                Value::Int(collation.id.into()),
-                Value::text(if is_default(collation) { "Yes" } else { "" }),
-            ]
-        })
-        .collect())
+    let row = |collation: &CollationInfo| {
+        vec![
+            Value::text(short_name(collation).unwrap_or(collation.name)),
+            Value::text(collation.charset),
+            Value::text(collation.name),
+            Value::Int(collation.id.into()),
+            yes_if(collation.is_default()),
+        ]
+    };
+    Ok(definitions().iter().map(row).collect())
 }
 
 /// The rows of SHOW PLUGINS.
