@@ -101,10 +101,13 @@ pub fn encode_text(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
 
 /// Appends what the keys of all texts begin with that begin as `text` does.
 fn encode_text_start(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
-    match collation.kind() {
-        collation::Kind::Uca(uca) => uca::write_start(uca, text, out),
-        collation::Kind::Single(own, true) => write_weights(own, text, out),
-        collation::Kind::Single(own, false) => write_all_weights(own, text, out),
+    match collation {
+        Collation::Listed(_) => match collation.kind() {
+            collation::Kind::Uca(uca) => uca::write_start(uca, text, out),
+            collation::Kind::Single(own, true) => write_weights(own, text, out),
+            collation::Kind::Single(own, false) => write_all_weights(own, text, out),
+        },
+        _ => write_weights(collation, text, out),
     }
 }
 
