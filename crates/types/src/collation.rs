@@ -5,11 +5,14 @@
 //! not; `binary` has NO PAD. [`Collation::compare`] and the keys that [`KeyCodec`](crate::KeyCodec) makes
 //! agree.
 
+mod bytes;
 mod list;
 mod tables;
 pub(crate) mod uca;
 mod weights;
 
+pub use bytes::CharacterMap;
+pub(crate) use bytes::{Ascii, ByteWeights};
 use list::Order;
 pub use list::{CHARSETS, Charset, Definition, Listed, definitions};
 use std::cmp::Ordering;
@@ -107,6 +110,7 @@ impl Collation {
                 Order::Uca(uca) => Kind::Uca(uca),
                 Order::Same(same, pads) => Kind::Single(*same, *pads),
                 Order::Own(own) => Kind::Single(*own, *own != Collation::Binary),
+                Order::Bytes(_, pads) => Kind::Single(self, *pads),
                 Order::None => Kind::Single(Collation::Utf8mb4Bin, true),
             },
             own => Kind::Single(own, own != Collation::Binary),
@@ -128,7 +132,8 @@ impl Collation {
             "latin1" => to_latin1(character).is_some(),
             "ascii" => character.is_ascii(),
             "utf8mb3" => (character as u32) < 0x1_0000,
-            _ => true,
+            "utf8mb4" | "binary" => true,
+            name => CharacterMap::named(name).is_none_or(|map| map.to_byte(character).is_some()),
         }
     }
 
@@ -222,8 +227,10 @@ impl Collation {
         // Bytes that are the same weigh the same.
         let common = common_characters(left, right);
         let (mut left, mut right) = (&left[common..], &right[common..]);
-        let folds = self.folds_ascii();
-        while let ([a, left_rest @ ..], [b, right_rest @ ..]) = (left, right)
+        let ascii = self.ascii();
+        let folds = ascii == Ascii::Capitals;
+        while ascii != Ascii::Own
+            && let ([a, left_rest @ ..], [b, right_rest @ ..]) = (left, right)
             && a.is_ascii()
             && b.is_ascii()
         {
@@ -248,9 +255,27 @@ impl Collation {
         }
     }
 
-    /// True if the letters of ASCII weigh the same in either case.
-    pub(crate) fn folds_ascii(self) -> bool {
-        matches!(self, Collation::Utf8mb4GeneralCi | Collation::Latin1SwedishCi | Collation::AsciiGeneralCi)
+    /// How the weights of ASCII characters are had.
+    #[inline]
+    pub(crate) fn ascii(self) -> Ascii {
+        match self {
+            Collation::Utf8mb4GeneralCi | Collation::Latin1SwedishCi | Collation::AsciiGeneralCi => {
+                Ascii::Capitals
+            }
+            Collation::Listed(_) => self.byte_weights().map_or(Ascii::Codes, |weights| weights.ascii),
+            _ => Ascii::Codes,
+        }
+    }
+
+    /// The weights of a collation that gives each byte one, and is not one of the program's own.
+    fn byte_weights(self) -> Option<&'static ByteWeights> {
+        match self {
+            Collation::Listed(listed) => match &listed.definition().order {
+                Order::Bytes(weights, _) => Some(weights),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use sql::ColumnMeta;
 use sql::variables::Zone;
 use std::io::Write;
-use types::{ColumnType, Decimal, ValueRef, collation, number};
+use types::collation::CharacterMap;
+use types::{ColumnType, Decimal, ValueRef, number};
 use wire::constants::kind;
 use wire::{put, value};
 
@@ -63,7 +64,7 @@ pub(super) enum ResultCharset {
     /// Characters of up to three bytes. Here and below, a character that the set does not have becomes `?`.
     Utf8mb3,
     /// One byte for each character.
-    Latin1,
+    OneByte(&'static CharacterMap),
     Ascii,
 }
 
@@ -146,7 +147,7 @@ fn put_text(out: &mut Vec<u8>, bytes: &[u8], charset: ResultCharset) {
     let stays = match charset {
         ResultCharset::AsStored => true,
         ResultCharset::Utf8mb3 => is_in_utf8mb3(),
-        ResultCharset::Latin1 | ResultCharset::Ascii => bytes.is_ascii(),
+        ResultCharset::OneByte(_) | ResultCharset::Ascii => bytes.is_ascii(),
     };
     if stays {
         return put::lenenc_bytes(out, bytes);
@@ -158,7 +159,7 @@ fn put_text(out: &mut Vec<u8>, bytes: &[u8], charset: ResultCharset) {
     }
     put::text_with(out, |out| {
         out.extend(String::from_utf8_lossy(bytes).chars().map(|character| match charset {
-            ResultCharset::Latin1 => collation::to_latin1(character).unwrap_or(b'?'),
+            ResultCharset::OneByte(map) => map.to_byte(character).unwrap_or(b'?'),
             _ if character.is_ascii() => character as u8,
             _ => b'?',
         }));

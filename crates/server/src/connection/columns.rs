@@ -11,7 +11,7 @@ fn result_charset_id(result: ResultCharset) -> u16 {
     match result {
         ResultCharset::AsStored => charset::UTF8MB4_GENERAL_CI,
         ResultCharset::Utf8mb3 => charset::UTF8MB3_GENERAL_CI,
-        ResultCharset::Latin1 => charset::LATIN1_SWEDISH_CI,
+        ResultCharset::OneByte(map) => map.collation_id,
         ResultCharset::Ascii => charset::ASCII_GENERAL_CI,
     }
 }

@@ -4,13 +4,14 @@ use super::cells::ResultCharset;
 use sql::Session;
 use std::borrow::Cow;
 use std::time::Duration;
-use types::collation;
+use types::collation::CharacterMap;
 
 /// These are read again after statements that may have set them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Settings {
     pub results: ResultCharset,
-    client_is_latin1: bool,
+    /// The character set of the client's texts, if they are not UTF-8.
+    client: Option<&'static CharacterMap>,
     pub wait_timeout: Duration,
     pub read_timeout: Duration,
     pub write_timeout: Duration,
@@ -26,11 +27,10 @@ impl Settings {
         Settings {
             results: match values.text("character_set_results").as_str() {
                 "utf8mb3" => ResultCharset::Utf8mb3,
-                "latin1" => ResultCharset::Latin1,
                 "ascii" => ResultCharset::Ascii,
-                _ => ResultCharset::AsStored,
+                name => CharacterMap::named(name).map_or(ResultCharset::AsStored, ResultCharset::OneByte),
             },
-            client_is_latin1: values.text("character_set_client") == "latin1",
+            client: CharacterMap::named(&values.text("character_set_client")),
             wait_timeout: seconds("wait_timeout"),
             read_timeout: seconds("net_read_timeout"),
             write_timeout: seconds("net_write_timeout"),
@@ -54,15 +54,14 @@ impl Settings {
     /// True if the client sends texts that are not UTF-8.
     #[inline]
     pub(super) fn converts_texts(&self) -> bool {
-        self.client_is_latin1
+        self.client.is_some()
     }
 
     /// A text of the client in UTF-8: of a statement, or of a parameter.
     pub(super) fn statement<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
-        if !self.client_is_latin1 || text.is_ascii() {
-            return Cow::Borrowed(text);
+        match self.client {
+            Some(map) if !text.is_ascii() => Cow::Owned(map.decode(text).into_bytes()),
+            _ => Cow::Borrowed(text),
         }
-        let text: String = text.iter().map(|&byte| collation::from_latin1(byte)).collect();
-        Cow::Owned(text.into_bytes())
     }
 }

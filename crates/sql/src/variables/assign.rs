@@ -8,6 +8,7 @@ use crate::names::charsets::{self, Charset};
 use crate::warning::Warnings;
 use crate::{ErrorKind, SqlError};
 use std::path::Path;
+use types::collation::CharacterMap;
 
 /// The right-hand side of an assignment, after evaluation. A bare word such as `ON` is text.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -234,6 +235,7 @@ pub(crate) fn usable(charset: &Charset, variable: &str) -> Result<(), SqlError> 
         name @ ("ucs2" | "utf16" | "utf16le" | "utf32") if variable == "character_set_client" => {
             Err(wrong_value(variable, name))
         }
+        name if CharacterMap::named(name).is_some() => Ok(()),
         name => Err(SqlError::not_supported(&format!("the character set {name} of clients"))),
     }
 }

@@ -199,7 +199,7 @@ fn setting_of(
             Some(charset) if assign::usable(charset, definition.name).is_ok() => {
                 Ok(Setting::Text(charset.name.into()))
             }
-            _ => Err(wrong("utf8mb4, utf8mb3, latin1, ascii or binary")),
+            _ => Err(wrong("a character set that clients can have")),
         },
         Kind::Collation { .. } => match charsets::collation_named(value) {
             Some(collation) => Ok(Setting::Text(collation.name.into())),

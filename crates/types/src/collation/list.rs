@@ -1,6 +1,7 @@
 //! The list of collations and character sets.
 
 use super::Collation;
+use super::bytes::ByteWeights;
 use super::uca::{Levels, Uca};
 use base::sync::OnceLock;
 
@@ -26,6 +27,8 @@ pub(super) enum Order {
     Own(Collation),
     /// It has the weights of one of the program's own; the flag is true for PAD SPACE.
     Same(Collation, bool),
+    /// It gives each byte a weight; the flag is true for PAD SPACE.
+    Bytes(ByteWeights, bool),
     Uca(Uca),
 }
 
@@ -147,6 +150,7 @@ fn listed(line: &'static str) -> Option<Definition> {
     let order = match fields.next()? {
         "-" => Order::None,
         "=" => Order::Own(own(name)?),
+        "bytes" => Order::Bytes(ByteWeights::of(name.split('_').next()?, id.parse().ok()?)?, pads),
         order => match order.strip_prefix('=') {
             Some(same) => Order::Same(own(same)?, pads),
             None => Order::Uca(Uca { name: order, levels, pads, table: OnceLock::new() }),
@@ -202,7 +206,7 @@ impl Definition {
         match self.order {
             Order::None => None,
             Order::Own(own) => Some(own),
-            Order::Same(..) | Order::Uca(_) => {
+            Order::Same(..) | Order::Bytes(..) | Order::Uca(_) => {
                 let place = definitions().iter().position(|one| one.id == self.id)?;
                 Some(Collation::Listed(Listed(place as u16)))
             }
@@ -218,7 +222,7 @@ impl Definition {
     pub fn is_nopad(&self) -> bool {
         match &self.order {
             Order::None | Order::Own(_) => self.name.contains("nopad") || self.charset == "binary",
-            Order::Same(_, pads) => !pads,
+            Order::Same(_, pads) | Order::Bytes(_, pads) => !pads,
             Order::Uca(uca) => !uca.pads,
         }
     }

@@ -58,6 +58,7 @@ impl Collation {
             Collation::Utf8mb4GeneralCi | Collation::Latin1SwedishCi | Collation::AsciiGeneralCi => {
                 byte.to_ascii_uppercase() as u32
             }
+            Collation::Listed(_) => self.byte_weights().map_or(byte as u32, |weights| weights.of_ascii(byte)),
             _ => byte as u32,
         }
     }
@@ -69,6 +70,9 @@ impl Collation {
             Collation::Latin1SwedishCi => tables::swedish_ci(character),
             Collation::Latin1Bin => {
                 tables::to_latin1(character).map_or(0x100 + character as u32, |byte| byte as u32)
+            }
+            Collation::Listed(_) => {
+                self.byte_weights().map_or(character as u32, |weights| weights.weight(character))
             }
             _ => character as u32,
         }

@@ -1,7 +1,7 @@
 //! Values to key bytes.
 
 use super::Part;
-use crate::collation::{self, after_spaces, uca};
+use crate::collation::{self, Ascii, after_spaces, uca};
 use crate::row::Kind;
 use crate::{Collation, ValueRef};
 use ethnum::I256;
@@ -86,7 +86,10 @@ pub fn encode_text(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
     match collation {
         Collation::Listed(_) => match collation.kind() {
             collation::Kind::Uca(uca) => uca::write_key(uca, text, out),
-            collation::Kind::Single(own, true) => encode_text(own, text, out),
+            collation::Kind::Single(own, true) => {
+                write_weights(own, text, out);
+                out.extend([Collation::SPACE as u8, after_spaces::END]);
+            }
             collation::Kind::Single(own, false) => {
                 write_all_weights(own, text, out);
                 out.extend([0, 0]);
@@ -127,11 +130,11 @@ fn plain_run(text: &[u8]) -> usize {
     done + text[done..].iter().position(|byte| !is_plain(byte)).unwrap_or(text.len() - done)
 }
 
-/// Weights without the trailing spaces and without an end.
-fn write_weights(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
-    let folds = collation.folds_ascii();
-    // Long runs of ASCII letters and digits are copied as a whole.
+/// Writes the weights of ASCII from the start of a text, as far as they are had without a table. Returns the
+/// rest of the text.
+fn write_ascii<'a>(text: &'a [u8], folds: bool, out: &mut Vec<u8>) -> &'a [u8] {
     let mut text = text;
+    // Long runs of ASCII letters and digits are copied as a whole.
     loop {
         let run = plain_run(text);
         let start = out.len();
@@ -147,10 +150,17 @@ fn write_weights(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
                 out.extend([b' ', marker]);
                 text = &text[1..];
             }
-            [] => return,
-            _ => break,
+            _ => return text,
         }
     }
+}
+
+/// Weights without the trailing spaces and without an end.
+fn write_weights(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
+    let text = match collation.ascii() {
+        Ascii::Own => text,
+        ascii => write_ascii(text, ascii == Ascii::Capitals, out),
+    };
     let mut spaces = 0;
     for weight in collation.weights(text) {
         if weight == Collation::SPACE {

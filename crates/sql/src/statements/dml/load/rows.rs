@@ -14,7 +14,8 @@ use crate::statements::dml::inserter::{Given, Inserter, OnDuplicate, copy_to, no
 use crate::{ErrorKind, Session, SqlError, Warning, Warnings};
 use bumpalo::Bump;
 use std::sync::Arc;
-use types::{Collation, Column, ColumnType, Value, ValueRef, collation};
+use types::collation::CharacterMap;
+use types::{Collation, Column, ColumnType, Value, ValueRef};
 
 /// The order in which one row's warnings are reported.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -38,20 +39,13 @@ pub(super) struct Rows {
     to: Vec<To>,
     assignments: Option<Assignments>,
     strictness: Strictness,
-    /// The character set of the file's texts.
-    charset: Charsets,
+    /// The character set of the file's texts, if they are not UTF-8.
+    charset: Option<&'static CharacterMap>,
     defaults: Vec<Option<Value>>,
     /// The values of columns that are not mentioned.
     template: Vec<Value>,
     /// The warnings since they were last taken, each with the number of its row.
     pub warnings: Vec<(u64, Phase, Warning)>,
-}
-
-/// How the file's texts are converted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Charsets {
-    Utf8,
-    Latin1,
 }
 
 impl Rows {
@@ -113,7 +107,7 @@ impl Rows {
                 generates: true,
                 refuses_null: false,
             },
-            charset: if charset == "latin1" { Charsets::Latin1 } else { Charsets::Utf8 },
+            charset: CharacterMap::named(&charset),
             defaults,
             template,
             target,
@@ -258,11 +252,10 @@ impl Rows {
 
     /// A text of the file, converted to UTF-8 unless it is invalid.
     fn text<'v>(&self, text: &'v [u8], arena: &'v Bump) -> &'v [u8] {
-        if self.charset == Charsets::Utf8 || text.is_ascii() {
-            return text;
+        match self.charset {
+            Some(map) if !text.is_ascii() => arena.alloc_slice_copy(map.decode(text).as_bytes()),
+            _ => text,
         }
-        let text: String = text.iter().map(|byte| collation::from_latin1(*byte)).collect();
-        arena.alloc_slice_copy(text.as_bytes())
     }
 
     /// A field as a value that can be converted to its column.
