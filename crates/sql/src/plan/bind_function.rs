@@ -50,16 +50,22 @@ impl Binder<'_> {
                     to: ColumnType::Varbinary { bytes: u32::MAX },
                 }),
                 name => {
-                    let collation = charset_collation(name.trim_start_matches('_'))?;
-                    if collation.character_set() == self.connection().character_set() {
-                        return self.bind(value);
-                    }
-                    let chars = match value.as_ref() {
-                        ast::Expr::Value(literal) => literal.to_string().chars().count().saturating_sub(2),
-                        _ => 0,
+                    let name = name.trim_start_matches('_');
+                    let collation = charset_collation(name)?;
+                    let bound = match self.bind(value)? {
+                        Expr::Constant(Value::Binary(bytes)) => Expr::Constant(introduced(name, bytes)),
+                        other => other,
                     };
-                    let to = ColumnType::Varchar { chars: chars as u32, collation };
-                    Ok(Expr::Cast { operand: self.boxed(value)?, to })
+                    if collation.character_set() == self.connection().character_set() {
+                        return Ok(bound);
+                    }
+                    let chars = match (&bound, value.as_ref()) {
+                        (Expr::Constant(Value::Text(text)), _) => types::collation::char_count(text) as u32,
+                        (_, ast::Expr::Value(literal)) => literal.to_string().chars().count() as u32,
+                        _ => 255,
+                    };
+                    let to = ColumnType::Varchar { chars, collation };
+                    Ok(Expr::Cast { operand: Box::new(bound), to })
                 }
             },
             Ast::Extract { field, expr, .. } => {
@@ -363,6 +369,15 @@ fn cast_type(data_type: &ast::DataType, connection: Collation) -> Result<ColumnT
         }
         other => return Err(SqlError::not_supported(&format!("CAST AS {other}"))),
     })
+}
+
+/// Bytes behind the name of a character set, as a text. Bytes that are no text of it stay bytes.
+fn introduced(charset: &str, bytes: Vec<u8>) -> Value {
+    match types::collation::CharacterMap::named(charset) {
+        Some(map) => Value::text(map.decode(&bytes)),
+        None if std::str::from_utf8(&bytes).is_ok() => Value::Text(bytes),
+        None => Value::Binary(bytes),
+    }
 }
 
 /// # Errors
