@@ -29,7 +29,6 @@ alter table c drop foreign key if exists nosuch;
 alter table c drop foreign key if exists fk;
 alter table if exists nosuch add column x int;
 alter table nosuch add column x int;
-alter table t add column if exists x int;
 alter table t drop column if not exists x;
 show create table t;
 show create table c;
