@@ -16,8 +16,8 @@ fn with_upper_half(lower: u32, upper: u32) -> u64 {
     if lower & capability::LONG_PASSWORD == 0 { u64::from(upper) << 32 | lower } else { lower }
 }
 
-/// The end of the version of a server that has upper capabilities. MariaDB's client library looks for these
-/// capabilities only if the version contains `MariaDB` or `-maria-`, and we are not MariaDB.
+/// The end of the version of a server that has upper capabilities, unless the version contains `MariaDB`.
+/// MariaDB's client library looks for these capabilities only if it finds `MariaDB` or `-maria-` there.
 const VERSION_SUFFIX: &[u8] = b"-maria-compatible";
 
 /// The server's first packet, version 10.
@@ -41,7 +41,8 @@ impl Greeting {
         out.push(10);
         let upper = upper_half(self.capabilities);
         out.extend_from_slice(self.server_version.as_bytes());
-        put::nul_bytes(out, if upper == 0 { b"" } else { VERSION_SUFFIX });
+        let says_so = upper == 0 || self.server_version.contains("MariaDB");
+        put::nul_bytes(out, if says_so { b"" } else { VERSION_SUFFIX });
         out.extend_from_slice(&self.connection_id.to_le_bytes());
         out.extend_from_slice(&self.scramble[..8]);
         out.push(0);

@@ -43,6 +43,7 @@ pub(crate) use table::{AUDIT_EVENTS, segments_default};
 pub use table::{Named, Variable, all, find, listed};
 pub use time_zones::Zone;
 
-/// The version in the handshake and in `@@version`. Its leading number is the version of MySQL's surface that
-/// is offered.
-pub const VERSION: &str = "10.11.0-Latchwork-0.1.0";
+/// The version in the handshake and in `@@version`. It begins with the version of MariaDB whose answers are
+/// given here, and names it, so that programs send the SQL and ask for the tables that they keep for MariaDB
+/// (see docs/drivers.md).
+pub const VERSION: &str = "10.11.19-MariaDB-Latchwork-0.1.0";
