@@ -95,8 +95,8 @@ mod tag {
 impl ColumnType {
     /// Appends tag and parameters: integers bytes, unsigned; floats unsigned; DECIMAL precision, scale,
     /// unsigned; characters length `u32`, collation (a byte, see [`Collation::encode`]); binaries length
-    /// `u32`; times fsp; ENUM and SET the count of members `u16`, collation, and each member's length in bytes
-    /// `u32` and text; BIT its bits.
+    /// `u32`; times fsp; ENUM and SET the count of members `u16`, collation, and each member's length in
+    /// bytes `u32` and text; BIT its bits.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut sized = |tag: u8, size: u32, collation: Option<Collation>| {
             out.push(tag);

@@ -214,8 +214,8 @@ impl Writer {
     }
 
     /// A type: its number, two numbers, a collation, a sign; unused ones are zero. The protocol's number of
-    /// the collation, `u16`, follows if the collation is 255. Behind an ENUM or a SET come its members, as many
-    /// as the first number says.
+    /// the collation, `u16`, follows if the collation is 255. Behind an ENUM or a SET come its members, as
+    /// many as the first number says.
     fn column_type(&mut self, column_type: &ColumnType) {
         let (number, one, two, collation, unsigned) = match *column_type {
             ColumnType::Int { bytes, unsigned } => (1, bytes.into(), 0, 0, unsigned),
