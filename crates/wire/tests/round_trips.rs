@@ -501,7 +501,8 @@ fn extended_capabilities_stand_where_mariadb_has_them() {
     greeting.write(&mut out);
     assert_eq!(&out[..3], b"\x0av\0");
     assert_eq!(out[24..34], [0; 10]);
-    let named = Greeting { server_version: "1-MariaDB".into(), capabilities: 0x1d_81ff_f7fe, ..greeting.clone() };
+    let named =
+        Greeting { server_version: "1-MariaDB".into(), capabilities: 0x1d_81ff_f7fe, ..greeting.clone() };
     out.clear();
     named.write(&mut out);
     assert_eq!(&out[..11], b"\x0a1-MariaDB\0");
