@@ -7,6 +7,7 @@
 //! each row, all rows go to the file from then on, and groups in memory get their last rows from there.
 
 use super::access::ROWS_BETWEEN_CHECKS;
+use super::parts::{append_parts, read_parts};
 use super::query::Runtime;
 use super::{Flow, RowConsumer};
 use crate::SqlError;
@@ -17,7 +18,7 @@ use crate::expr::{
 use crate::memory::Charge;
 use crate::plan::access::{Access, Path};
 use crate::plan::plan::{End, Group, SelectPlan, Shortcut, Source};
-use crate::spill::{SortedRows, Sorter, Workspace, append_row, read_row};
+use crate::spill::{SortedRows, Sorter, Workspace, read_row};
 use bumpalo::Bump;
 use engine::{Direction, KeyRange, Reader, Table};
 use std::collections::HashMap;
@@ -256,7 +257,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
         let (mut arena, mut number) = (Bump::new(), 0);
         loop {
             arena.reset();
-            let parts = self.read_parts(rows.row(), &arena)?;
+            let parts = read_parts(self.plan, rows.row(), &arena)?;
             let row = Row(&parts);
             let state = made.get_or_insert_with(|| self.start(&key, Some(&row)));
             let mut room = Room { grown: 0, beyond: values.as_mut(), group: 0, aggregate: 0, row: number };
@@ -332,33 +333,6 @@ impl<'p, 'c> Grouper<'p, 'c> {
         let mut room = Room { grown: 0, beyond: None, group: 0, aggregate: 0, row: 0 };
         let arena = Bump::new();
         aggregate.add_value(accumulator, values.first().ok_or_else(bad)?, &self.context(&arena), &mut room)
-    }
-
-    /// The parts of a row that [`append_parts`] wrote.
-    fn read_parts<'a>(&self, mut row: &'a [u8], arena: &'a Bump) -> Result<Vec<Part<'a>>, SqlError>
-    where
-        'p: 'a,
-    {
-        let bad = || SqlError::internal("a row of a scratch file has no parts");
-        let plan: &'p SelectPlan = self.plan;
-        let mut parts = Vec::with_capacity(plan.inputs.len());
-        for input in &plan.inputs {
-            let (header, rest) = row.split_first_chunk::<PART_HEADER>().ok_or_else(bad)?;
-            let [tag, length @ ..] = *header;
-            let (bytes, rest) = rest.split_at_checked(u32::from_le_bytes(length) as usize).ok_or_else(bad)?;
-            row = rest;
-            parts.push(match (tag, &input.source) {
-                (NULLS, _) => Part::Nulls,
-                (IMAGE, Source::Table { table, .. }) => Part::Image(table.row_codec().view(bytes)),
-                (VALUES, _) => {
-                    let mut values = Vec::new();
-                    read_row(bytes, &mut values)?;
-                    Part::Values(arena.alloc_slice_copy(&values))
-                }
-                _ => return Err(bad()),
-            });
-        }
-        Ok(parts)
     }
 
     fn emit(&mut self, state: State) -> Result<(), SqlError> {
@@ -581,33 +555,6 @@ fn numbers_of(key: &[u8; ROOM_KEY_BYTES]) -> (usize, usize) {
     let (group, aggregate) = key.split_at(size_of::<u64>());
     let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
     (number(group), number(aggregate))
-}
-
-const NULLS: u8 = 0;
-const IMAGE: u8 = 1;
-const VALUES: u8 = 2;
-/// What kind of part it is, and its length in bytes.
-const PART_HEADER: usize = 5;
-
-/// Appends the parts of a row, each behind its kind and its length.
-fn append_parts(row: &Row<'_>, out: &mut Vec<u8>) {
-    for part in row.0 {
-        let start = out.len();
-        out.extend_from_slice(&[0; PART_HEADER]);
-        out[start] = match part {
-            Part::Nulls => NULLS,
-            Part::Image(view) => {
-                out.extend_from_slice(view.image());
-                IMAGE
-            }
-            Part::Values(values) => {
-                append_row(values, out);
-                VALUES
-            }
-        };
-        let length = (out.len() - start - PART_HEADER) as u32;
-        out[start + 1..start + PART_HEADER].copy_from_slice(&length.to_le_bytes());
-    }
 }
 
 fn evaluate_all<'a>(

@@ -18,6 +18,7 @@ mod lookups;
 mod merge;
 mod output;
 mod partitions;
+mod parts;
 mod query;
 mod recursive;
 mod seen;
