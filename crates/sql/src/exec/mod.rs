@@ -24,6 +24,7 @@ mod recursive;
 mod seen;
 mod set_operations;
 mod sort;
+mod window;
 
 pub(crate) use access::Scratch;
 pub(crate) use change::candidates;

@@ -10,6 +10,7 @@ use super::recursive::run_recursive;
 use super::seen::Seen;
 use super::set_operations::run_set_operations;
 use super::sort::{SortRows, Sorter};
+use super::window::Windows;
 use super::{Flow, RowConsumer, RowSink};
 use crate::expr::is_seen_apart;
 use crate::expr::{Environment, InnerQuery, ListSet, RunSubquery, Slots, StoredList, cells};
@@ -606,8 +607,24 @@ pub(super) fn materialize(
     Ok(materialized)
 }
 
-/// Reads the tables, and groups the rows if the plan groups.
+/// Reads the tables, groups the rows if the plan groups, and computes window functions.
 fn read_and_group(
+    plan: &SelectPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+    consumer: &mut dyn RowConsumer,
+) -> Result<(), SqlError> {
+    let Some(window) = &plan.windows else {
+        return read_rows(plan, slots, runtime, scratch, consumer);
+    };
+    let mut windows = Windows::new(plan, window, slots, runtime, consumer);
+    read_rows(plan, slots, runtime, scratch, &mut windows)?;
+    windows.finish()
+}
+
+/// Reads the tables, and groups the rows if the plan groups.
+fn read_rows(
     plan: &SelectPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,

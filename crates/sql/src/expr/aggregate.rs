@@ -90,27 +90,27 @@ pub(crate) struct Aggregate {
 /// An aggregate ready to run. All groups share it, and each has its own [`Accumulator`].
 #[derive(Debug)]
 pub(crate) struct CompiledAggregate {
-    kind: AggregateKind,
+    pub(super) kind: AggregateKind,
     distinct: bool,
-    arguments: Vec<Compiled>,
+    pub(super) arguments: Vec<Compiled>,
     order: Vec<(Compiled, bool)>,
     separator: Vec<u8>,
-    collation: Collation,
-    typed: Typed,
+    pub(super) collation: Collation,
+    pub(super) typed: Typed,
     /// Quotients keep the digits that only further arithmetic needs.
     all_digits: bool,
 }
 
 /// What one group has gathered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Accumulator {
-    state: State,
+    pub(super) state: State,
     /// Keys of the values that were seen, for DISTINCT.
     seen: HashSet<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Sum {
+pub(super) enum Sum {
     /// As long as there are only integers. No number of rows makes it too large.
     Integers(i128),
     Others(Number),
@@ -119,7 +119,7 @@ enum Sum {
 impl Sum {
     /// `None` if the sum gets too large.
     #[inline]
-    fn plus(self, number: Number) -> Option<Sum> {
+    pub(super) fn plus(self, number: Number) -> Option<Sum> {
         Some(Sum::Others(match (self, number) {
             (Sum::Integers(sum), Number::Int(number)) => {
                 return Some(Sum::Integers(sum + i128::from(number)));
@@ -135,7 +135,7 @@ impl Sum {
         }))
     }
 
-    fn number(self) -> Number {
+    pub(super) fn number(self) -> Number {
         match self {
             Sum::Integers(sum) => Number::Decimal(sum.into()),
             Sum::Others(sum) => sum,
@@ -143,8 +143,8 @@ impl Sum {
     }
 }
 
-#[derive(Debug)]
-enum State {
+#[derive(Clone, Debug)]
+pub(super) enum State {
     Count(u64),
     /// SUM and AVG, and the count of the numbers.
     Sum(Sum, u64),
@@ -541,7 +541,7 @@ impl CompiledAggregate {
         text.truncate(end);
     }
 
-    fn overflow(&self) -> SqlError {
+    pub(super) fn overflow(&self) -> SqlError {
         let kind = if self.typed.class == Class::Double { "DOUBLE" } else { "DECIMAL" };
         SqlError::new(
             ErrorKind::DataOutOfRange,

@@ -21,6 +21,7 @@ mod row;
 mod row_set;
 mod stored_list;
 pub(crate) mod value_keys;
+mod window;
 
 pub(crate) use aggregate::{
     Accumulator, Aggregate, AggregateKind, CompiledAggregate, GROUP_CONCAT_BYTES, ROOM_KEY_BYTES, Room,
@@ -35,6 +36,9 @@ pub(crate) use patience::Patience;
 pub(crate) use result_type::ResultType;
 pub(crate) use row::{Part, Row};
 pub(crate) use stored_list::{StoredList, cells};
+pub(crate) use window::{
+    RangeKey, WindowKind, is_number, place_of, result_of_window, share_of, whole_number,
+};
 
 use crate::ColumnMeta;
 use crate::spill::Workspace;

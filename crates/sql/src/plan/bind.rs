@@ -4,6 +4,7 @@ use super::bind_function;
 use super::plan::QueryPlan;
 use super::scope::{Scope, written};
 use super::walk::conjunction;
+use super::window::WindowUse;
 use crate::definition::column_types::of_column;
 use crate::expr::functions::{json, text, time};
 use crate::expr::{
@@ -100,6 +101,7 @@ pub(crate) struct Binder<'a> {
     pub aggregates: Option<&'a mut Vec<Aggregate>>,
     /// The part of a row that holds the aggregates' results.
     pub aggregate_part: usize,
+    pub windows: WindowUse<'a>,
     /// The part that VALUES(column) reads, in INSERT ... ON DUPLICATE KEY UPDATE.
     pub values_part: Option<usize>,
     pub subqueries: Option<&'a dyn Subqueries>,
@@ -128,6 +130,7 @@ impl<'a> Binder<'a> {
             group_keys: &[],
             aggregates: None,
             aggregate_part: 0,
+            windows: WindowUse::Nowhere,
             values_part: None,
             subqueries: None,
             defaults: None,

@@ -2,6 +2,7 @@
 
 use super::bind::{AliasUse, Binder, interval_unit};
 use super::walk::for_each_column;
+use super::window::WindowUse;
 use crate::expr::functions::{Syntax, json, number, text, time};
 use crate::expr::{Aggregate, AggregateKind, Expr, Function, IntervalUnit};
 use crate::{ErrorKind, SqlError};
@@ -108,9 +109,6 @@ impl Binder<'_> {
         if !path.is_empty() {
             return Err(SqlError::unknown_function(&format!("{}.{name}", path.join("."))));
         }
-        if function.over.is_some() {
-            return Err(SqlError::not_supported("window functions"));
-        }
         let no_list;
         let list = match &function.args {
             ast::FunctionArguments::List(list) => list,
@@ -126,6 +124,9 @@ impl Binder<'_> {
         }
         let unknown = || SqlError::unknown_function(&name);
         let found = Function::lookup(&name).ok_or_else(unknown)?;
+        if function.over.is_some() || found.window().is_some() || !function.within_group.is_empty() {
+            return self.window_call(function, list, found);
+        }
         if let Some(kind) = found.aggregate() {
             return self.aggregate_call(kind, list, &name);
         }
@@ -148,7 +149,7 @@ impl Binder<'_> {
         Ok(call(found, arguments))
     }
 
-    fn argument(&mut self, argument: &ast::FunctionArg) -> Result<Expr, SqlError> {
+    pub(super) fn argument(&mut self, argument: &ast::FunctionArg) -> Result<Expr, SqlError> {
         match argument {
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => self.bind(expr),
             other => Err(SqlError::syntax(&other.to_string(), 1)),
@@ -191,12 +192,17 @@ impl Binder<'_> {
         // An aggregate is of rows, before they are grouped: its arguments name columns first, whatever an
         // alias calls a result, and must not contain aggregates.
         let outer = self.aggregates.take();
+        let windows = match outer.is_some() {
+            true => std::mem::replace(&mut self.windows, WindowUse::InAggregate),
+            false => std::mem::replace(&mut self.windows, WindowUse::Nowhere),
+        };
         let alias_use = self.alias_use;
         if alias_use == AliasUse::First {
             self.alias_use = AliasUse::Last;
         }
         let bound = self.aggregate_parts(kind, list);
         self.aggregates = outer;
+        self.windows = windows;
         self.alias_use = alias_use;
         let aggregate = bound?;
         self.refuse_results(&aggregate)?;
@@ -234,7 +240,7 @@ impl Binder<'_> {
         }
     }
 
-    fn aggregate_parts(
+    pub(super) fn aggregate_parts(
         &mut self,
         kind: AggregateKind,
         list: &ast::FunctionArgumentList,

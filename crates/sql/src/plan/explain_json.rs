@@ -3,6 +3,7 @@
 use super::explain::{Ids, access_columns, extras, meta, percent};
 use super::explain_change::Change;
 use super::plan::*;
+use super::window::WindowSort;
 use crate::{Completion, ResultSink, SqlError};
 use types::{Value, ValueRef};
 
@@ -150,7 +151,18 @@ fn select(plan: &SelectPlan, ids: &mut Ids) -> Json {
         let table = Json::Object(table(plan, depth, ids));
         Json::Object(vec![("table", table)])
     });
-    block.push(("nested_loop", Json::List(tables.collect())));
+    let mut tables = ("nested_loop", Json::List(tables.collect()));
+    if let Some(windows) = &plan.windows {
+        let sort = |sort: &WindowSort| {
+            let keys: Vec<&str> = sort.components.iter().map(|component| &*component.name).collect();
+            let key = ("sort_key", Json::Text(keys.join(", ")));
+            Json::Object(vec![("filesort", Json::Object(vec![key]))])
+        };
+        let sorts = windows.sorts.iter().filter(|sort| !sort.components.is_empty()).map(sort).collect();
+        let computed = vec![("sorts", Json::List(sorts)), ("temporary_table", Json::Object(vec![tables]))];
+        tables = ("window_functions_computation", Json::Object(computed));
+    }
+    block.push(tables);
     Json::Object(block)
 }
 

@@ -154,6 +154,7 @@ impl Planner<'_> {
             output: vec![],
             group: None,
             having: None,
+            windows: None,
             distinct: None,
             uses_temporary: !order.items.is_empty(),
             order,

@@ -31,6 +31,7 @@ pub(crate) mod select;
 pub(crate) mod set_operations;
 mod tree;
 pub(crate) mod walk;
+pub(crate) mod window;
 mod with;
 
 use sqlparser::ast;

@@ -3,6 +3,7 @@
 use super::access::{Access, IntegerRows};
 use super::bind::SubqueryUse;
 use super::names::Name;
+use super::window::WindowPlan;
 use crate::ColumnMeta;
 use crate::accounts::access::Needs;
 use crate::expr::value_keys::ValueKeys;
@@ -236,6 +237,8 @@ pub(crate) struct SelectPlan {
     pub output: Vec<Output>,
     pub group: Option<Group>,
     pub having: Option<Compiled>,
+    /// The window functions. They see the rows that HAVING lets through.
+    pub windows: Option<Box<WindowPlan>>,
     pub distinct: Option<ValueKeys>,
     /// Empty if rows already come in the wanted order, or if no order is wanted.
     pub order: SortOrder,

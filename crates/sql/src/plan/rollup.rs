@@ -4,7 +4,7 @@
 //! a part of the row behind that of the aggregates. There a key is NULL if it is not told apart.
 
 use super::rewrite::replace;
-use super::select::{Item, Order};
+use super::select::Item;
 use super::walk::for_each_operand;
 use crate::expr::value_keys::ValueKeys;
 use crate::expr::{ColumnRef, Comparison, Compiled, Expr};
@@ -33,18 +33,35 @@ pub(super) fn is_wanted(group_by: &ast::GroupByExpr, is_ordered: bool) -> Result
 /// The most keys that WITH ROLLUP takes. Each row belongs to as many groups.
 const KEYS_MAX: usize = 64;
 
-/// Lets the result read the keys in `part`.
+/// The keys, and the columns in which a result reads them.
+pub(super) struct ReadKeys<'k> {
+    keys: &'k [Expr],
+    columns: Vec<Expr>,
+}
+
+impl ReadKeys<'_> {
+    /// Lets an expression read the keys.
+    pub(super) fn in_expr(&self, expr: &mut Expr) {
+        replace(expr, &|expr| {
+            let found = |(key, column): (&Expr, &Expr)| read_instead(expr, key, column);
+            self.keys.iter().zip(&self.columns).find_map(found)
+        });
+    }
+
+    /// Lets an item of the select list read the keys, of which each may be NULL.
+    pub(super) fn in_item(&self, item: &mut Item) {
+        self.in_expr(&mut item.expr);
+        if let Some(meta) = &mut item.meta {
+            meta.not_null = false;
+        }
+    }
+}
+
+/// The keys as a result reads them, in `part`.
 ///
 /// # Errors
 /// 1235 for too many keys, and those of [`Compiled::stored`].
-pub(super) fn read_keys(
-    keys: &[Expr],
-    part: usize,
-    connection: Collation,
-    items: &mut [Item],
-    having: &mut Option<Expr>,
-    order: &mut [Order],
-) -> Result<(), SqlError> {
+pub(super) fn keys_of(keys: &[Expr], part: usize, connection: Collation) -> Result<ReadKeys<'_>, SqlError> {
     if keys.len() > KEYS_MAX {
         return Err(SqlError::not_supported("ROLLUP of so many columns"));
     }
@@ -62,19 +79,7 @@ pub(super) fn read_keys(
             ColumnRef { part, column: position, column_type, nullable, digits, is_json, in_utc, name };
         columns.push(Expr::Column(column));
     }
-    let key_of = |expr: &Expr| {
-        let found = |(key, column): (&Expr, &Expr)| read_instead(expr, key, column);
-        keys.iter().zip(&columns).find_map(found)
-    };
-    for item in items {
-        replace(&mut item.expr, &key_of);
-        if let Some(meta) = &mut item.meta {
-            meta.not_null = false;
-        }
-    }
-    having.iter_mut().for_each(|having| replace(having, &key_of));
-    order.iter_mut().for_each(|order| replace(&mut order.expr, &key_of));
-    Ok(())
+    Ok(ReadKeys { keys, columns })
 }
 
 /// What an expression reads that is equal to a key: the key's column. Where literals of one are slots, only

@@ -9,6 +9,7 @@ use super::plan::*;
 use super::query::{Planner, is_descending};
 use super::rollup;
 use super::walk::{for_each_column, is_fixed};
+use super::window::{self, FoundWindow, WindowFunction, WindowUse, reads_window};
 use super::{object_name, walk};
 use crate::expr::is_seen_apart;
 use crate::expr::value_keys::ValueKeys;
@@ -48,7 +49,8 @@ impl Planner<'_> {
         let from = self.from(&select.from)?;
         self.check_recursion(&from)?;
         let mut aggregates: Vec<Aggregate> = Vec::new();
-        let mut items = self.items(select, &from, &mut aggregates)?;
+        let mut found = Vec::new();
+        let mut items = self.items(select, &from, &mut aggregates, &mut found)?;
         let mut conditions = Vec::new();
         if let Some(selection) = &select.selection {
             let mut binder = Binder::new(&from.scope, self.slots, "where clause");
@@ -72,14 +74,24 @@ impl Planner<'_> {
         late.alias_use = AliasUse::First;
         late.group_keys = &keys;
         let mut having = select.having.as_ref().map(|having| late.bind(having)).transpose()?;
+        if having.as_ref().is_some_and(|having| reads_window(having, late.window_part())) {
+            return Err(window::misplaced());
+        }
         late.group_keys = &[];
         late.clause = "order clause";
+        late.windows = WindowUse::Here(&mut found);
         let mut order: Vec<Order> =
             order.iter().map(|item| bind_order(&mut late, item, &items)).collect::<Result<_, SqlError>>()?;
+        let mut windows = window::bind_windows(&mut late, &select.named_window)?;
         let is_grouped = !keys.is_empty() || !aggregates.is_empty();
         if rolls_up {
-            let part = from.inputs.len() + 1;
-            rollup::read_keys(&keys, part, self.connection, &mut items, &mut having, &mut order)?;
+            let read_keys = rollup::keys_of(&keys, from.inputs.len() + 1, self.connection)?;
+            items.iter_mut().for_each(|item| read_keys.in_item(item));
+            having.iter_mut().for_each(|having| read_keys.in_expr(having));
+            order.iter_mut().for_each(|order| read_keys.in_expr(&mut order.expr));
+            windows
+                .iter_mut()
+                .for_each(|window| window.for_each_expr_mut(&mut |expr| read_keys.in_expr(expr)));
         }
         self.assemble(Parts {
             rolls_up,
@@ -96,6 +108,7 @@ impl Planner<'_> {
             aggregates,
             is_grouped,
             having,
+            windows,
             order,
             limit,
             lock,
@@ -114,6 +127,7 @@ impl Planner<'_> {
             is_grouped: false,
             rolls_up: false,
             having: None,
+            windows: vec![],
             order: vec![],
             limit: Limit::default(),
             distinct: false,
@@ -128,11 +142,13 @@ impl Planner<'_> {
         select: &ast::Select,
         from: &From,
         aggregates: &mut Vec<Aggregate>,
+        windows: &mut Vec<FoundWindow>,
     ) -> Result<Vec<Item>, SqlError> {
         let mut binder = Binder::new(&from.scope, self.slots, "field list");
         binder.subqueries = Some(self);
         binder.aggregate_part = from.inputs.len();
         binder.aggregates = Some(aggregates);
+        binder.windows = WindowUse::Here(windows);
         let mut items = Vec::new();
         // Only the first select list of a statement has its text available.
         let is_first = *self.depth.borrow() == 1 && self.names.len() == select.projection.len();
@@ -225,6 +241,9 @@ impl Planner<'_> {
                 },
                 None => binder.bind(key)?,
             };
+            if reads_window(&expr, from.inputs.len() + 2) {
+                return Err(window::misplaced());
+            }
             let mut has_aggregate = false;
             for_each_column(&expr, &mut |column| has_aggregate |= column.part >= from.inputs.len());
             if has_aggregate {
@@ -246,7 +265,7 @@ impl Planner<'_> {
             conditions,
             needed: &needed,
             wanted: &wanted,
-            limit: match (parts.is_grouped || parts.distinct, limit.count) {
+            limit: match (parts.is_grouped || parts.distinct || !parts.windows.is_empty(), limit.count) {
                 (false, Some(LimitValue::Number(count))) => Some(count),
                 (false, Some(LimitValue::Slot(_))) => Some(20),
                 _ => None,
@@ -306,7 +325,9 @@ impl Planner<'_> {
         } else {
             order.iter().map(|order| self.sort_item(order, &columns)).collect::<Result<_, SqlError>>()?
         };
-        let uses_temporary = (parts.is_grouped && !keys.is_empty() && !sorted_by_group) || parts.distinct;
+        let windows = self.window_plan(&parts.windows)?;
+        let uses_temporary =
+            (parts.is_grouped && !keys.is_empty() && !sorted_by_group) || parts.distinct || windows.is_some();
         let plan = SelectPlan {
             steps: joined.steps,
             nests: joined.nests,
@@ -315,6 +336,7 @@ impl Planner<'_> {
             output,
             group,
             having: having.as_ref().map(compile).transpose()?,
+            windows,
             distinct: parts.distinct.then(|| ValueKeys::new(columns.iter().cloned())),
             order: SortOrder::new(sort, columns.len()),
             limit: *limit,
@@ -324,10 +346,9 @@ impl Planner<'_> {
             uses_temporary,
             inputs: parts.from.inputs,
         };
-        let is_seen_apart = metas.iter().any(|meta| is_seen_apart(&meta.column_type));
         Ok(QueryPlan {
+            is_seen_apart: metas.iter().any(|meta| is_seen_apart(&meta.column_type)),
             columns: Arc::from(metas),
-            is_seen_apart,
             names,
             literals,
             body: Body::Select(Box::new(plan)),
@@ -360,6 +381,7 @@ impl Planner<'_> {
         items.iter().for_each(|item| look(&item.expr));
         order.iter().for_each(|order| look(&order.expr));
         having.iter().for_each(&mut look);
+        parts.windows.iter().for_each(|window| window.for_each_expr(&mut look));
         Ok(Some(Group {
             values: ValueKeys::new(compiled.iter().map(pseudo_column)),
             rollup: parts.rolls_up.then(|| rollup::encoders(&compiled)),
@@ -413,6 +435,7 @@ struct Parts {
     /// WITH ROLLUP.
     rolls_up: bool,
     having: Option<Expr>,
+    windows: Vec<WindowFunction>,
     order: Vec<Order>,
     limit: Limit,
     distinct: bool,
@@ -425,9 +448,6 @@ struct Parts {
 fn refuse(select: &ast::Select) -> Result<(), SqlError> {
     if select.into.is_some() {
         return Err(SqlError::syntax("into", 1));
-    }
-    if !select.named_window.is_empty() {
-        return Err(SqlError::not_supported("window functions"));
     }
     if matches!(select.distinct, Some(ast::Distinct::On(_))) {
         return Err(SqlError::syntax("ON", 1));
@@ -543,6 +563,7 @@ fn needed_columns(parts: &Parts, counted: &[bool]) -> Vec<Vec<bool>> {
     keys.iter().for_each(&mut mark);
     order.iter().for_each(|order| mark(&order.expr));
     having.iter().for_each(&mut mark);
+    parts.windows.iter().for_each(|window| window.for_each_expr(&mut mark));
     for (aggregate, counted) in aggregates.iter().zip(counted) {
         if !counted {
             aggregate.arguments.iter().for_each(&mut mark);
@@ -591,8 +612,12 @@ fn wanted_order(parts: &Parts) -> Wanted {
         // Groups come in the order of their keys. That is the wanted order if ORDER BY asks for nothing else.
         let meets_order =
             parts.order.iter().zip(&parts.keys).all(|(order, key)| order.expr == *key && !order.descending)
-                && parts.order.len() <= parts.keys.len();
+                && parts.order.len() <= parts.keys.len()
+                && parts.windows.is_empty();
         return Wanted { part, columns: keys, by_group: true, meets_order };
+    }
+    if !parts.windows.is_empty() {
+        return Wanted::default();
     }
     match columns(&mut parts.order.iter().map(|order| (&order.expr, order.descending))) {
         Some((part, columns)) => Wanted { part, columns, by_group: false, meets_order: true },
@@ -605,7 +630,7 @@ fn shortcut(parts: &Parts) -> Option<Shortcut> {
     let Parts { from, conditions, keys, aggregates, .. } = parts;
     let [input] = from.inputs.as_slice() else { return None };
     let Source::Table { def, .. } = &input.source else { return None };
-    if !conditions.is_empty() || !keys.is_empty() || aggregates.is_empty() {
+    if !conditions.is_empty() || !keys.is_empty() || aggregates.is_empty() || !parts.windows.is_empty() {
         return None;
     }
     let mut reads_row = false;

@@ -10,14 +10,16 @@
 //! no checksum. The files have no names: nothing is left of them when the statement or the process ends.
 
 mod files;
+mod gathered;
 mod indexed;
 mod rows;
 mod sorter;
 mod spool;
 
 pub(crate) use files::{RunReader, RunWriter, Stored};
+pub(crate) use gathered::{GatheredRows, RowCursor};
 pub(crate) use indexed::IndexedRows;
-pub(crate) use rows::{append_row, read_row};
+pub(crate) use rows::{append_row, append_value, read_nth, read_row};
 pub(crate) use sorter::{MergedRuns, SortedRows, Sorter};
 pub(crate) use spool::{Spool, SpoolReader, Spooled};
 

@@ -72,6 +72,18 @@ pub(crate) fn read_row<'r>(mut row: &'r [u8], values: &mut Vec<ValueRef<'r>>) ->
     Ok(())
 }
 
+/// Reads one value of a row: the one at this place, counted from 0.
+///
+/// # Errors
+/// 1105 if there is no such value.
+pub(crate) fn read_nth(mut row: &[u8], nth: usize) -> Result<ValueRef<'_>, SqlError> {
+    let mut value = read_value(&mut row);
+    for _ in 0..nth {
+        value = read_value(&mut row);
+    }
+    value.ok_or_else(|| SqlError::internal("a row of a scratch file has fewer values"))
+}
+
 fn read_value<'r>(row: &mut &'r [u8]) -> Option<ValueRef<'r>> {
     let [tag] = take(row)?;
     Some(match tag {

@@ -538,7 +538,9 @@ impl Compiler {
             Body::Node(NodeKind::DateAdd) => return self.date_arithmetic(function, false, arguments),
             Body::Node(NodeKind::DateSubtract) => return self.date_arithmetic(function, true, arguments),
             // The binder makes other expressions of these.
-            Body::Aggregate(_) | Body::Bound => return Err(SqlError::unknown_function(function.name)),
+            Body::Aggregate(_) | Body::Window(_) | Body::Bound => {
+                return Err(SqlError::unknown_function(function.name));
+            }
         };
         let takes_unit = matches!(function.syntax, Syntax::UnitFrom | Syntax::UnitDifference);
         let mut unit = None;

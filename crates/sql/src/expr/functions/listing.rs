@@ -26,7 +26,8 @@ fn complaints(function: &Function) -> Vec<String> {
     if function.syntax == Syntax::Plain {
         check(arity_of(function.arguments) == function.arity, "the arguments in words are not the arity");
     }
-    let (kept, one) = (function.aggregate().is_some(), function.example.is_some());
+    let kept = function.aggregate().is_some() || function.window().is_some();
+    let one = function.example.is_some();
     check(!(kept && one), "the example has no rows to run over");
     if let Some((expression, expected)) = function.example {
         match evaluate(expression, &TestEnvironment::default()) {

@@ -22,7 +22,7 @@
 //! ```
 //!
 //! Instead of `typing` and `evaluate` an entry may have `node`, if the compiler makes another node of the
-//! call, `aggregate`, or `bound`, if the binder makes another expression of it.
+//! call, `aggregate`, `window`, or `bound`, if the binder makes another expression of it.
 
 /// The value of an option; for `None` the function gives NULL.
 macro_rules! or_null {
@@ -60,6 +60,7 @@ macro_rules! functions {
                 $(typing: $typing:expr, evaluate: $evaluate:expr,)?
                 $(node: $node:ident,)?
                 $(aggregate: $aggregate:ident,)?
+                $(window: $window:ident,)?
                 $(bound: $bound:ident,)?
                 help: $help:literal,
                 $(example: $example:literal => $result:literal,)?
@@ -82,6 +83,7 @@ macro_rules! functions {
                     $($crate::expr::functions::Body::Call { typing: $typing, evaluate: $evaluate })?
                     $($crate::expr::functions::Body::Node($crate::expr::functions::NodeKind::$node))?
                     $($crate::expr::functions::Body::Aggregate($crate::expr::AggregateKind::$aggregate))?
+                    $($crate::expr::functions::Body::Window($crate::expr::WindowKind::$window))?
                     $($crate::expr::functions::Body::$bound)?
                 },
                 help: $help,
@@ -113,12 +115,13 @@ pub(crate) mod syntax;
 pub(crate) mod text;
 pub(crate) mod time;
 mod typing;
+mod windows;
 
 pub(super) use arguments::{Arguments, Evaluate};
 pub(super) use typing::Typing;
 
-use super::AggregateKind;
 use super::result_type::Typed;
+use super::{AggregateKind, WindowKind};
 use crate::SqlError;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -132,7 +135,7 @@ pub(crate) struct Category {
 }
 
 /// All functions. Documents and HELP list them in this order.
-pub(crate) static CATEGORIES: [&Category; 14] = [
+pub(crate) static CATEGORIES: [&Category; 15] = [
     &choice::CATEGORY,
     &text::CATEGORY,
     &encoding::CATEGORY,
@@ -144,6 +147,7 @@ pub(crate) static CATEGORIES: [&Category; 14] = [
     &clock::CATEGORY,
     &time::CATEGORY,
     &aggregates::CATEGORY,
+    &windows::CATEGORY,
     &session::CATEGORY,
     &locks::CATEGORY,
     &syntax::CATEGORY,
@@ -226,6 +230,8 @@ pub(super) enum Body {
     /// A node of its own.
     Node(NodeKind),
     Aggregate(AggregateKind),
+    /// It is computed over a window of rows, with OVER.
+    Window(WindowKind),
     /// The binder makes another expression of it.
     Bound,
 }
@@ -258,7 +264,15 @@ impl Function {
     pub(crate) fn aggregate(&self) -> Option<AggregateKind> {
         match self.body {
             Body::Aggregate(kind) => Some(kind),
-            Body::Call { .. } | Body::Node(_) | Body::Bound => None,
+            Body::Call { .. } | Body::Node(_) | Body::Window(_) | Body::Bound => None,
+        }
+    }
+
+    /// The window function that a call is; `None` if it is none, or an aggregate.
+    pub(crate) fn window(&self) -> Option<WindowKind> {
+        match self.body {
+            Body::Window(kind) => Some(kind),
+            Body::Call { .. } | Body::Node(_) | Body::Aggregate(_) | Body::Bound => None,
         }
     }
 

@@ -10,6 +10,7 @@ mod comments;
 mod depth;
 mod dialect;
 mod errors;
+mod frames;
 mod into;
 mod secrets;
 pub mod tokens;
@@ -327,6 +328,7 @@ fn parse_tokens<T>(
         .map_err(|error| errors::from_parser(text, &ParserError::TokenizerError(error.to_string())))?;
     prepare(&mut tokens)?;
     tokens::translate(&mut tokens, mode);
+    frames::exclusions(&mut tokens)?;
     if !depth::is_bounded(&tokens) {
         return Err(SqlError::new(
             ErrorKind::StackOverrun,
