@@ -123,7 +123,12 @@ impl Binder<'_> {
             return self.default_of(list);
         }
         let unknown = || SqlError::unknown_function(&name);
-        let found = Function::lookup(&name).ok_or_else(unknown)?;
+        let found = match Function::lookup(&name) {
+            Some(found) => found,
+            // As in MariaDB, only window functions and aggregates can stand before OVER.
+            None if function.over.is_some() => return Err(SqlError::syntax(&function.to_string(), 1)),
+            None => return Err(unknown()),
+        };
         if function.over.is_some() || found.window().is_some() || !function.within_group.is_empty() {
             return self.window_call(function, list, found);
         }

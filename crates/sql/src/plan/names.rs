@@ -150,6 +150,7 @@ impl Items<'_> {
         }
         self.start_item();
         let mut depth = 0;
+        let mut is_within = false;
         while let Some(&byte) = self.shape.get(self.at) {
             match byte {
                 SLOT | LIST => {
@@ -177,9 +178,11 @@ impl Items<'_> {
                     let from = self.at;
                     let after_point = from > 0 && self.shape[from - 1] == b'.';
                     let word = self.word();
-                    let is_end =
-                        depth == 0 && !after_point && ENDS.iter().any(|end| end.eq_ignore_ascii_case(word));
-                    if is_end {
+                    // WITHIN GROUP is part of an item.
+                    let goes_on =
+                        depth != 0 || after_point || is_within && word.eq_ignore_ascii_case("GROUP");
+                    is_within = word.eq_ignore_ascii_case("WITHIN");
+                    if !goes_on && ENDS.iter().any(|end| end.eq_ignore_ascii_case(word)) {
                         self.end_item(from);
                         return;
                     }
@@ -352,6 +355,10 @@ mod tests {
             ["x+<3>", "<4>"]
         );
         assert_eq!(names("VALUES ((SELECT 1), x+ 2), (3, 4)"), ["(SELECT <0>)", "x+ <1>"]);
+        assert_eq!(
+            names("SELECT f(1) within GROUP (ORDER BY a) OVER (), within FROM t GROUP BY a"),
+            ["f(<0>) within GROUP (ORDER BY a) OVER ()", "within"]
+        );
         assert_eq!(names("(SELECT x'41', `a,b`) UNION SELECT 2"), ["x'41'", "`a,b`"]);
     }
 }

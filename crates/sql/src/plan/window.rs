@@ -21,7 +21,7 @@ use types::{ColumnType, Decimal, Value};
 pub(crate) enum WindowUse<'a> {
     /// Error 4015.
     Nowhere,
-    /// The expression is an argument of an aggregate: error 4074.
+    /// The expression is an argument of an aggregate or of a window function: error 4074.
     InAggregate,
     /// They are gathered here.
     Here(&'a mut Vec<FoundWindow>),
@@ -187,7 +187,7 @@ impl Binder<'_> {
         if call.filter.is_some() || call.null_treatment.is_some() {
             return Err(near());
         }
-        let taken = match std::mem::replace(&mut self.windows, WindowUse::Nowhere) {
+        let taken = match std::mem::replace(&mut self.windows, WindowUse::InAggregate) {
             WindowUse::Here(functions) => functions,
             refused => {
                 let in_aggregate = matches!(refused, WindowUse::InAggregate);
@@ -260,7 +260,8 @@ impl Binder<'_> {
         if matches!(kind, AggregateKind::GroupConcat | AggregateKind::JsonArray | AggregateKind::JsonObject) {
             return refused("");
         }
-        if list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct) {
+        let is_extreme = matches!(kind, AggregateKind::Minimum | AggregateKind::Maximum);
+        if list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct) && !is_extreme {
             return refused("DISTINCT");
         }
         let is_star =
