@@ -41,6 +41,29 @@ const AGGREGATES: &[(&str, Kind, Kind)] = &[
     ("STDDEV_SAMP({})", Kind::Integer, Kind::Double),
 ];
 
+/// Window functions: the argument is of the first kind, the result of the second. Rows that are equal in the
+/// window's order have equal results, whatever order they come in.
+const WINDOWS: &[(&str, Kind, Kind)] = &[
+    ("RANK() OVER (<p>ORDER BY <o>)", Kind::Integer, Kind::Integer),
+    ("DENSE_RANK() OVER (<p>ORDER BY <o>)", Kind::Integer, Kind::Integer),
+    ("CUME_DIST() OVER (<p>ORDER BY <o>)", Kind::Integer, Kind::Double),
+    ("PERCENT_RANK() OVER (<p>ORDER BY <o>)", Kind::Integer, Kind::Double),
+    ("COUNT(*) OVER (<p>)", Kind::Integer, Kind::Integer),
+    ("COUNT({}) OVER (<p>ORDER BY <o>)", Kind::Text, Kind::Integer),
+    ("SUM({}) OVER (<p>)", Kind::Integer, Kind::Decimal),
+    ("SUM({}) OVER (<p>ORDER BY <o>)", Kind::Decimal, Kind::Decimal),
+    ("AVG({}) OVER (<p>ORDER BY <o>)", Kind::Integer, Kind::Decimal),
+    (
+        "SUM({}) OVER (<p>ORDER BY <o> RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+        Kind::Integer,
+        Kind::Decimal,
+    ),
+    ("MIN({}) OVER (<p>)", Kind::Integer, Kind::Integer),
+    ("MAX({}) OVER (<p>ORDER BY <o>)", Kind::Decimal, Kind::Decimal),
+    ("MIN({}) OVER (<p>ORDER BY <o> RANGE BETWEEN CURRENT ROW AND CURRENT ROW)", Kind::Date, Kind::Date),
+    ("MAX({}) OVER (<p>ORDER BY <o> RANGE UNBOUNDED PRECEDING)", Kind::DateTime, Kind::DateTime),
+];
+
 impl Generator {
     fn alias(&mut self) -> String {
         self.aliases += 1;
@@ -234,8 +257,14 @@ impl Generator {
         scope.extend(outer.iter().cloned());
         let mut items = Vec::new();
         for number in 1..=1 + self.random.index(3) {
-            let kind = self.kind_of(&scope);
-            let tree = self.expression(&scope, kind, depth);
+            // One a query: MariaDB gives other results to some that stand beside each other.
+            let (tree, kind) = match number == 1 && !from.scope.is_empty() && chance(&mut self.random, 6) {
+                true => self.window(&from.scope, depth.min(1)),
+                false => {
+                    let kind = self.kind_of(&scope);
+                    (self.expression(&scope, kind, depth), kind)
+                }
+            };
             items.push(self.item(tree, kind, number, &from.scope));
         }
         let distinct = match !self.schema.has_variants && chance(&mut self.random, 5) {
@@ -254,6 +283,27 @@ impl Generator {
             order,
         ];
         (Tree::Query(parts), items)
+    }
+
+    /// A window function over the rows of a query.
+    fn window(&mut self, scope: &[Visible], depth: u32) -> (Tree, Kind) {
+        let (template, argument, kind) = *one(&mut self.random, WINDOWS);
+        let column = |random: &mut base::random::Random| one(random, scope).text.clone();
+        let mut partition = String::new();
+        if chance(&mut self.random, 2) {
+            partition = format!("PARTITION BY {} ", column(&mut self.random));
+        }
+        let mut order = column(&mut self.random);
+        order.push_str(one(&mut self.random, &["", " DESC"]));
+        if chance(&mut self.random, 3) {
+            order.push_str(&format!(", {}", column(&mut self.random)));
+        }
+        let template = template.replace("<p>", &partition).replace("<o>", &order);
+        let arguments = match template.contains("{}") {
+            true => vec![self.expression(scope, argument, depth)],
+            false => vec![],
+        };
+        (Tree::Closed(fill(&template, arguments)), kind)
     }
 
     fn aggregate(&mut self, scope: &[Visible], depth: u32) -> (Tree, Kind) {
