@@ -226,6 +226,10 @@ const PHASES: &[&str] = &[
     "(SELECT h, g FROM a) UNION (SELECT h, u FROM o) UNION ALL (SELECT id, 7 FROM a WHERE id < 5)",
     "(SELECT c, id FROM a) UNION ALL (SELECT x, id FROM o) ORDER BY 1, 2",
     "SELECT id FROM a WHERE x IN (SELECT x FROM o WHERE id >= 0) AND (h, g) NOT IN (SELECT h, g FROM o)",
+    "SELECT id, RANK() OVER (PARTITION BY g ORDER BY h), SUM(h) OVER (ORDER BY id ROWS 9 PRECEDING) FROM a",
+    "SELECT id, MIN(x) OVER (ORDER BY c, id ROWS BETWEEN 300 PRECEDING AND 40 FOLLOWING), LEAD(x, g) OVER \
+     (ORDER BY c, id), COUNT(*) OVER (ORDER BY h RANGE BETWEEN 3 PRECEDING AND 2 FOLLOWING) FROM a",
+    "SELECT h, MAX(COUNT(*)) OVER (), MEDIAN(SUM(g)) OVER (PARTITION BY h % 3) FROM a GROUP BY h",
 ];
 
 /// Statements that keep rows or keys before they change a table, and what they change.
