@@ -16,6 +16,7 @@ mod error_kind;
 mod exec;
 mod expr;
 pub mod host;
+mod locales;
 mod locks;
 mod memory;
 mod names;

@@ -29,6 +29,7 @@ pub(crate) use aggregate::{
 pub(crate) use coded::{given, is_seen_apart, number_of_bits, read as read_code, seen_type, shown};
 pub(crate) use coerce::{CoerceIssue, Coerced, coerce, zero_of};
 pub(crate) use compiled::Compiled;
+pub(crate) use evaluate::regexp::RegexFlags;
 pub(crate) use functions::Function;
 pub(crate) use integers::{IntegerFilter, IntegerTests};
 pub(crate) use list_set::ListSet;
@@ -41,6 +42,7 @@ pub(crate) use window::{
 };
 
 use crate::ColumnMeta;
+use crate::locales::Locale;
 use crate::spill::Workspace;
 use crate::text::SlotKind;
 use crate::variables::time_zones::Zone;
@@ -509,6 +511,14 @@ pub(crate) trait Environment {
     /// `@@group_concat_max_len`.
     fn group_concat_bytes(&self) -> usize {
         GROUP_CONCAT_BYTES
+    }
+    /// `@@lc_time_names`.
+    fn time_locale(&self) -> &'static Locale {
+        Locale::at(0)
+    }
+    /// `@@default_regex_flags`.
+    fn regex_flags(&self) -> RegexFlags {
+        RegexFlags::default()
     }
     /// Locks a name for the session: true if it has the lock, false if the time is over, `None` after KILL
     /// and when the statement's time is over.

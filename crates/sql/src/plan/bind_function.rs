@@ -138,6 +138,8 @@ impl Binder<'_> {
         match found.syntax {
             Syntax::Plain | Syntax::UnitFrom => {}
             Syntax::UnitSum | Syntax::UnitDifference => return self.timestamp_arithmetic(found, list),
+            Syntax::MonthSum => return self.month_sum(list),
+            Syntax::FormatOf => return self.format_of(found, list),
             Syntax::InsertedValue => return self.values_of(list, self.values_part.ok_or_else(unknown)?),
             Syntax::Keyword => return Err(unknown()),
         }
@@ -276,6 +278,37 @@ impl Binder<'_> {
             }
         }
         Ok(aggregate)
+    }
+
+    /// ADD_MONTHS(x, n).
+    fn month_sum(&mut self, list: &ast::FunctionArgumentList) -> Result<Expr, SqlError> {
+        let [moment, months] = list.args.as_slice() else {
+            return Err(SqlError::wrong_parameter_count("add_months"));
+        };
+        let (moment, months) = (self.argument(moment)?, self.argument(months)?);
+        Ok(call(&time::DATE_ADD, vec![moment, interval(IntervalUnit::Month, months)]))
+    }
+
+    /// GET_FORMAT(kind, place), where the kind is the name of a type.
+    fn format_of(
+        &mut self,
+        function: &'static Function,
+        list: &ast::FunctionArgumentList,
+    ) -> Result<Expr, SqlError> {
+        let [kind, place] = list.args.as_slice() else {
+            return Err(SqlError::syntax(function.name, 1));
+        };
+        let kind = match kind {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Identifier(kind))) => {
+                kind.value.to_ascii_uppercase()
+            }
+            other => return Err(SqlError::syntax(&other.to_string(), 1)),
+        };
+        if !["DATE", "TIME", "DATETIME", "TIMESTAMP"].contains(&kind.as_str()) {
+            return Err(SqlError::syntax(&kind, 1));
+        }
+        let kind = Expr::Constant(Value::Text(kind.into_bytes()));
+        Ok(call(function, vec![kind, self.argument(place)?]))
     }
 
     /// TIMESTAMPADD(unit, n, x) and TIMESTAMPDIFF(unit, a, b).

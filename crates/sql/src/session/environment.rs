@@ -1,7 +1,8 @@
 //! The session as expressions see it.
 
 use super::Session;
-use crate::expr::{Environment, SqlMode, VariableScope};
+use crate::expr::{Environment, RegexFlags, SqlMode, VariableScope};
+use crate::locales::Locale;
 use crate::variables::time_zones::Zone;
 use crate::variables::{Asked, structured};
 use crate::{ErrorKind, Level, SqlError, Warning};
@@ -229,6 +230,23 @@ impl Environment for SessionEnvironment<'_> {
 
     fn group_concat_bytes(&self) -> usize {
         self.session.variables.common.memory.concat_bytes
+    }
+
+    fn time_locale(&self) -> &'static Locale {
+        Locale::at(self.session.variables.common.time_locale)
+    }
+
+    fn regex_flags(&self) -> RegexFlags {
+        let flags = self.session.variables.common.regex_flags;
+        let has = |bit: u64| flags >> bit & 1 == 1;
+        // EXTENDED_MORE is EXTENDED, and blanks in classes too. DUPNAMES and EXTRA change nothing here.
+        RegexFlags {
+            ignore_case: false,
+            dot_all: has(0),
+            extended: has(2) || has(3),
+            multi_line: has(5),
+            ungreedy: has(6),
+        }
     }
 
     fn get_lock(&self, name: &[u8], wait: Duration) -> Result<Option<bool>, SqlError> {

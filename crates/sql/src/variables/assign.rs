@@ -259,7 +259,12 @@ fn checked_choice(names: &[&str], name: &str, value: Assigned<'_>) -> Result<Set
         Assigned::Real(_) => return Err(wrong_type(name)),
         Assigned::Null | Assigned::Default => None,
     };
-    let position = position.ok_or_else(|| wrong_value(name, &value.quoted()))?;
+    let position = position.ok_or_else(|| match name {
+        "lc_time_names" => {
+            SqlError::new(ErrorKind::UnknownLocale, format!("Unknown locale: '{}'", value.quoted()))
+        }
+        _ => wrong_value(name, &value.quoted()),
+    })?;
     Ok(Setting::Choice(position as u8))
 }
 

@@ -131,6 +131,10 @@ impl MemoryLimits {
 pub struct Common {
     pub autocommit: bool,
     pub sql_mode: SqlMode,
+    /// `lc_time_names`, as a number.
+    pub time_locale: usize,
+    /// The bits of `default_regex_flags`.
+    pub regex_flags: u64,
     /// How statements are read, from `sql_mode`.
     pub lexical: LexicalMode,
     pub sql_notes: bool,
@@ -503,13 +507,19 @@ fn connection(name: &str) -> Collation {
 }
 
 fn unpack(values: &Values) -> Common {
-    let sql_mode = find("sql_mode").map_or(0, |variable| match values.get(variable) {
-        Setting::Set(bits) => *bits,
+    let set = |name| match find(name).map(|variable| values.get(variable)) {
+        Some(Setting::Set(bits)) => *bits,
         _ => 0,
-    });
+    };
+    let sql_mode = set("sql_mode");
     Common {
         autocommit: values.boolean("autocommit"),
         sql_mode: SqlMode(sql_mode),
+        time_locale: match find("lc_time_names").map(|variable| values.get(variable)) {
+            Some(Setting::Choice(position)) => usize::from(*position),
+            _ => 0,
+        },
+        regex_flags: set("default_regex_flags"),
         lexical: SqlMode(sql_mode).lexical(),
         sql_notes: values.boolean("sql_notes"),
         check_constraint_checks: values.boolean("check_constraint_checks"),

@@ -7,7 +7,7 @@ pub(super) mod convert;
 pub(super) mod date;
 
 pub(super) mod like;
-mod regexp;
+pub(super) mod regexp;
 mod subquery;
 
 pub(crate) use compare::compare;
@@ -237,8 +237,7 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
             let (left, right) = (value(&sides.0, row, context)?, value(&sides.1, row, context)?);
             match (to_text(&left, context), to_text(&right, context)) {
                 (Some(text), Some(pattern)) => {
-                    let mut patience = Patience::new(context.environment);
-                    Some(regexp::matches(text, pattern, *ignore_case, &mut patience)? != *negated)
+                    Some(regexp::is_found(text, pattern, *ignore_case, context.environment)? != *negated)
                 }
                 _ => None,
             }

@@ -203,5 +203,8 @@ fn from_unix_time<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     }
     let format = or_null!(arguments.text(1)?);
     let format = String::from_utf8_lossy(format);
-    Ok(new_text(or_null!(moment_text::date_format(moment, None, &format)), context))
+    Ok(new_text(
+        or_null!(moment_text::date_format(moment, None, &format, || context.environment.time_locale())),
+        context,
+    ))
 }

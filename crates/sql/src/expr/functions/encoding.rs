@@ -4,10 +4,12 @@ use super::MANY;
 use super::arguments::{Arguments, Result, int};
 use super::secrets::{checksum, crc32};
 use super::text::too_long;
+use super::time::named_locale;
 use super::typing::int_of;
 use crate::ErrorKind;
 use crate::expr::evaluate::convert::{self, Number};
 use crate::expr::result_type::Typed;
+use crate::locales::Locale;
 use md5::{Digest, Md5};
 use sha1::Sha1;
 use types::collation::first_chars;
@@ -58,7 +60,6 @@ functions! {
     }
     CHAR {
         name: "char",
-        aliases: ["chr"],
         arguments: "number, ...",
         arity: 1..=MANY,
         typing: |t| Ok(Typed::text(t.types.len() as u32 * 4, Collation::Binary, true)),
@@ -128,8 +129,8 @@ functions! {
         arity: 2..=3,
         typing: |t| Ok(t.plain(t.chars(0).saturating_mul(2).saturating_add(31), t.nullable())),
         evaluate: format,
-        help: "Gives a number with so many digits after the point, and with commas between thousands. The locale is \
-               not looked at.",
+        help: "Gives a number with so many digits after the point, and with commas between thousands, or as people \
+               of a locale write it: 'de_DE'.",
         example: "FORMAT(12345.678, 1)" => "12,345.7",
     }
     TO_BASE64 {
@@ -324,15 +325,25 @@ fn format<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         Some(rest) => ("-", rest),
         None => ("", text.as_str()),
     };
-    let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let locale = if arguments.len() > 2 { named_locale(arguments, 2)? } else { Locale::at(0) };
+    let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, rest)| (whole, Some(rest)));
     let mut grouped = String::from(sign);
     for (index, digit) in whole.chars().enumerate() {
-        if index > 0 && (whole.len() - index).is_multiple_of(3) {
-            grouped.push(',');
+        // The last group has three digits.
+        let behind = whole.len() - index;
+        let begins_group = behind == 3 || behind > 3 && (behind - 3).is_multiple_of(locale.group.max(1));
+        if let Some(separator) = locale.separator
+            && index > 0
+            && begins_group
+        {
+            grouped.push(separator);
         }
         grouped.push(digit);
     }
-    grouped.push_str(fraction);
+    if let Some(fraction) = fraction {
+        grouped.push(locale.point);
+        grouped.push_str(fraction);
+    }
     Ok(arguments.give(grouped.as_bytes()))
 }
 

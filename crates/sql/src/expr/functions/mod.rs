@@ -105,10 +105,13 @@ mod encoding;
 pub(crate) mod json;
 #[cfg(test)]
 mod listing;
+mod lists;
 pub(crate) mod locks;
 mod moment_text;
 pub(crate) mod number;
 mod packing;
+pub(crate) mod periods;
+mod regexp;
 mod secrets;
 pub(crate) mod session;
 pub(crate) mod syntax;
@@ -135,9 +138,11 @@ pub(crate) struct Category {
 }
 
 /// All functions. Documents and HELP list them in this order.
-pub(crate) static CATEGORIES: [&Category; 15] = [
+pub(crate) static CATEGORIES: [&Category; 18] = [
     &choice::CATEGORY,
     &text::CATEGORY,
+    &regexp::CATEGORY,
+    &lists::CATEGORY,
     &encoding::CATEGORY,
     &secrets::CATEGORY,
     &packing::CATEGORY,
@@ -146,6 +151,7 @@ pub(crate) static CATEGORIES: [&Category; 15] = [
     &json::CATEGORY,
     &clock::CATEGORY,
     &time::CATEGORY,
+    &periods::CATEGORY,
     &aggregates::CATEGORY,
     &windows::CATEGORY,
     &session::CATEGORY,
@@ -186,6 +192,10 @@ pub(crate) enum Syntax {
     UnitSum,
     /// TIMESTAMPDIFF(unit, a, b). The arguments are `INTERVAL 0 unit`, a and b.
     UnitDifference,
+    /// ADD_MONTHS(x, n). The binder makes it DATE_ADD(x, INTERVAL n MONTH).
+    MonthSum,
+    /// GET_FORMAT(DATE, place). The arguments are two texts.
+    FormatOf,
     /// VALUES(column), in ON DUPLICATE KEY UPDATE only.
     InsertedValue,
     /// The parser has a rule of its own, and the name alone is not a function.

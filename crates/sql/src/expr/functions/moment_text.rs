@@ -1,9 +1,10 @@
 //! DATE_FORMAT, TIME_FORMAT and STR_TO_DATE.
 
+use crate::locales::Locale;
 use std::fmt::Write;
 use types::{Date, DateTime, Time};
 
-pub(super) const MONTHS: [&str; 12] = [
+const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",
@@ -19,8 +20,7 @@ pub(super) const MONTHS: [&str; 12] = [
 ];
 
 /// Monday first.
-pub(super) const WEEKDAYS: [&str; 7] =
-    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 fn ordinal(day: u8) -> &'static str {
     match (day / 10, day % 10) {
@@ -33,8 +33,13 @@ fn ordinal(day: u8) -> &'static str {
 }
 
 /// A moment in a format, or with `hours` a time of any length. `None` if the format asks for the name of a
-/// month or weekday that the date does not have.
-pub(super) fn date_format(moment: DateTime, hours: Option<u32>, format: &str) -> Option<String> {
+/// month or weekday that the date does not have. `locale` is asked for their names only.
+pub(super) fn date_format(
+    moment: DateTime,
+    hours: Option<u32>,
+    format: &str,
+    locale: impl Fn() -> &'static Locale,
+) -> Option<String> {
     let mut out = String::with_capacity(format.len() * 2);
     let date = moment.date;
     let hour = hours.unwrap_or(moment.hour as u32);
@@ -51,22 +56,23 @@ pub(super) fn date_format(moment: DateTime, hours: Option<u32>, format: &str) ->
             out.push('%');
             break;
         };
-        let month_name = || MONTHS.get((date.month as usize).checked_sub(1)?).copied();
-        let weekday = || (!date.is_zero()).then(|| WEEKDAYS[date.weekday() as usize]);
+        let month_name = |names: &[&'static str]| names.get((date.month as usize).checked_sub(1)?).copied();
+        let weekday =
+            |names: &[&'static str]| names.get(date.weekday() as usize).copied().filter(|_| !date.is_zero());
         let week = |mode: u8, year_week: bool| date.week(mode, year_week);
         let _ = match specifier {
             'Y' => write!(out, "{:04}", date.year),
             'y' => write!(out, "{:02}", date.year % 100),
             'm' => write!(out, "{:02}", date.month),
             'c' => write!(out, "{}", date.month),
-            'M' => write!(out, "{}", month_name()?),
-            'b' => write!(out, "{}", &month_name()?[..3]),
+            'M' => write!(out, "{}", month_name(&locale().months)?),
+            'b' => write!(out, "{}", month_name(&locale().short_months)?),
             'd' => write!(out, "{:02}", date.day),
             'e' => write!(out, "{}", date.day),
             'D' => write!(out, "{}{}", date.day, ordinal(date.day)),
             'j' => write!(out, "{:03}", date.day_of_year()),
-            'W' => write!(out, "{}", weekday()?),
-            'a' => write!(out, "{}", &weekday()?[..3]),
+            'W' => write!(out, "{}", weekday(&locale().days)?),
+            'a' => write!(out, "{}", weekday(&locale().short_days)?),
             'w' => write!(out, "{}", (date.weekday() + 1) % 7),
             'H' => write!(out, "{hour:02}"),
             'k' => write!(out, "{hour}"),

@@ -24,6 +24,7 @@ functions! {
     }
     VALUES {
         name: "values",
+        aliases: ["value"],
         arguments: "column",
         arity: 1..=1,
         syntax: InsertedValue,

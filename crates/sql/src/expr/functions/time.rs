@@ -7,6 +7,7 @@ use crate::expr::evaluate::convert::{self, new_text};
 use crate::expr::evaluate::date;
 use crate::expr::result_type::{Class, Typed};
 use crate::expr::{Context, IntervalUnit};
+use crate::locales::Locale;
 use crate::text::push_text;
 use crate::{ErrorKind, SqlError};
 use types::temporal::{days_in_month, read_date_time};
@@ -80,7 +81,8 @@ functions! {
         typing: |t| Ok(t.plain(9, true)),
         evaluate: |a| {
             let month = or_null!(a.moment(0)?).date.month as usize;
-            let name = or_null!(month.checked_sub(1).and_then(|month| moment_text::MONTHS.get(month)));
+            let months = &a.context.environment.time_locale().months;
+            let name = or_null!(month.checked_sub(1).and_then(|month| months.get(month)));
             Ok(ValueRef::Text(name.as_bytes()))
         },
         help: "Gives the name of the month.",
@@ -165,7 +167,8 @@ functions! {
         typing: |t| Ok(t.plain(9, true)),
         evaluate: |a| {
             let weekday = or_null!(complete_moment(a, 0)?).date.weekday();
-            Ok(ValueRef::Text(moment_text::WEEKDAYS[weekday as usize].as_bytes()))
+            let name = a.context.environment.time_locale().days.get(weekday as usize);
+            Ok(ValueRef::Text(or_null!(name).as_bytes()))
         },
         help: "Gives the name of the day of the week.",
         example: "DAYNAME('2026-11-21 10:11:12')" => "Saturday",
@@ -314,13 +317,15 @@ functions! {
     }
     DATE_FORMAT {
         name: "date_format",
-        arguments: "moment, format",
-        arity: 2..=2,
+        arguments: "moment, format[, locale]",
+        arity: 2..=3,
         typing: |t| Ok(t.plain(t.chars(1).saturating_mul(10).min(255), true)),
         evaluate: |a| {
             let moment = or_null!(a.moment(0)?);
             let format = String::from_utf8_lossy(or_null!(a.text(1)?));
-            Ok(new_text(or_null!(moment_text::date_format(moment, None, &format)), a.context))
+            let locale = if a.len() > 2 { Some(named_locale(a, 2)?) } else { None };
+            let locale = || locale.unwrap_or_else(|| a.context.environment.time_locale());
+            Ok(new_text(or_null!(moment_text::date_format(moment, None, &format, locale)), a.context))
         },
         help: "Writes a date and time as the format says. %Y is the year, %m the month, %d the day, %H the \
                hour, %i the \
@@ -480,7 +485,7 @@ fn time_format<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let (hours, minute, second, micros) = time.parts();
     let moment = DateTime { minute, second, micros, ..DateTime::ZERO };
     let sign = if time.is_negative() { "-" } else { "" };
-    let text = or_null!(moment_text::date_format(moment, Some(hours), &format));
+    let text = or_null!(moment_text::date_format(moment, Some(hours), &format, || Locale::at(0)));
     Ok(new_text(format!("{sign}{text}"), arguments.context))
 }
 
@@ -686,7 +691,7 @@ fn span(arguments: &Arguments<'_, '_>, index: usize) -> Result<Option<Time>> {
 
 /// A date with month and day, and its time. `None` for another one, with a warning if it is a text or a
 /// number.
-fn complete_moment(arguments: &Arguments<'_, '_>, index: usize) -> Result<Option<DateTime>> {
+pub(super) fn complete_moment(arguments: &Arguments<'_, '_>, index: usize) -> Result<Option<DateTime>> {
     let value = arguments.value(index)?;
     let Some(moment) = convert::to_date_time(&value, arguments.context) else { return Ok(None) };
     if moment.date.is_complete() {
@@ -696,6 +701,17 @@ fn complete_moment(arguments: &Arguments<'_, '_>, index: usize) -> Result<Option
         warn_of(value, "datetime", arguments);
     }
     Ok(None)
+}
+
+/// The locale that an argument names; American English with a warning if it names none.
+pub(super) fn named_locale(arguments: &Arguments<'_, '_>, index: usize) -> Result<&'static Locale> {
+    let name = arguments.text(index)?;
+    let locale = name.and_then(Locale::of_name);
+    Ok(locale.unwrap_or_else(|| {
+        let name = name.map_or("NULL".to_string(), convert::shown);
+        arguments.context.environment.warn(ErrorKind::UnknownLocale, format!("Unknown locale: '{name}'"));
+        Locale::at(0)
+    }))
 }
 
 /// Warning 1292: the value is none of its kind.

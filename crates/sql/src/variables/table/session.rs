@@ -24,6 +24,11 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     both("collation_database", collation("utf8mb4_general_ci")).works(),
     both("collation_server", collation("utf8mb4_general_ci")).works(),
     both("completion_type", one_of("NO_CHAIN", &["NO_CHAIN", "CHAIN", "RELEASE"])).works(),
+    both(
+        "default_regex_flags",
+        set_of("", &["DOTALL", "DUPNAMES", "EXTENDED", "EXTENDED_MORE", "EXTRA", "MULTILINE", "UNGREEDY"]),
+    )
+    .works(),
     both("default_storage_engine", text("InnoDB")).works(),
     both("default_tmp_storage_engine", text("")),
     both("default_week_format", unsigned(0, 0, 7, 1)).works(),
@@ -42,7 +47,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     both("join_buffer_size", unsigned(262144, 128, 18446744073709551615, 128)).works(),
     session("last_insert_id", unsigned(0, 0, 18446744073709551615, 1)).works(),
     both("lc_messages", text("en_US")),
-    both("lc_time_names", text("en_US")),
+    both("lc_time_names", one_of("en_US", &crate::locales::NAMES)).works(),
     both("lock_wait_timeout", unsigned(86400, 0, 31536000, 1)).works(),
     both("log_queries_not_using_indexes", boolean(false)).works(),
     both("log_slow_query", boolean(false)).works(),
