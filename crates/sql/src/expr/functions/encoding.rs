@@ -312,20 +312,24 @@ fn in_base<'a>(arguments: &Arguments<'a, '_>, from: i64, to: i64) -> Result<Valu
 }
 
 fn format<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
-    let number = or_null!(arguments.number(0)?);
-    let digits = or_null!(arguments.int(1)?).clamp(0, 30) as u8;
-    let text = match number {
+    const DIGITS_MAX: i64 = 38;
+    let locale = if arguments.len() > 2 { named_locale(arguments, 2)? } else { Locale::at(0) };
+    let digits = or_null!(arguments.int(1)?).clamp(0, DIGITS_MAX) as u8;
+    let text = match or_null!(arguments.number(0)?) {
         Number::Double(number) => format!("{number:.*}", digits as usize),
         number => {
             let number = number.to_decimal();
-            number.with_scale(digits).unwrap_or(number).to_string()
+            let scale = digits.min(types::decimal::SCALE_MAX);
+            match number.with_scale(scale) {
+                Some(scaled) => format!("{scaled}{}", "0".repeat(usize::from(digits - scale))),
+                None => number.to_string(),
+            }
         }
     };
     let (sign, text) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),
         None => ("", text.as_str()),
     };
-    let locale = if arguments.len() > 2 { named_locale(arguments, 2)? } else { Locale::at(0) };
     let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, rest)| (whole, Some(rest)));
     let mut grouped = String::from(sign);
     for (index, digit) in whole.chars().enumerate() {

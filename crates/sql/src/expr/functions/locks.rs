@@ -80,7 +80,11 @@ fn of_name<const CHARS: u32>(typing: &mut Typing<'_>) -> std::result::Result<Typ
 
 /// The name of a lock: its bytes, since case and accents matter. `None` for NULL and an empty name.
 fn name<'a>(arguments: &Arguments<'a, '_>) -> Result<Option<&'a [u8]>> {
-    match arguments.expected_text(0)? {
+    checked(arguments.expected_text(0)?)
+}
+
+fn checked(name: Option<&[u8]>) -> Result<Option<&[u8]>> {
+    match name {
         Some([]) | None => Ok(None),
         Some(name) if name.len() <= NAME_BYTES_MAX => Ok(Some(name)),
         Some(name) => {
@@ -95,6 +99,7 @@ fn name<'a>(arguments: &Arguments<'a, '_>) -> Result<Option<&'a [u8]>> {
 }
 
 fn get_lock<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let text = arguments.expected_text(0)?;
     let value = arguments.value(1)?;
     let seconds = crate::expr::evaluate::convert::to_f64(&value, arguments.context);
     let refused = match (seconds, value) {
@@ -110,7 +115,7 @@ fn get_lock<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         arguments.context.environment.warn(ErrorKind::WrongValueForFunction, message);
         return Ok(ValueRef::Null);
     }
-    let name = or_null!(name(arguments)?);
+    let name = or_null!(checked(text)?);
     let wait = Duration::from_secs_f64(seconds.unwrap_or(0.0).clamp(0.0, WAIT_SECONDS_MAX));
     int(or_null!(arguments.context.environment.get_lock(name, wait)?) as i64)
 }

@@ -321,10 +321,11 @@ functions! {
         arity: 2..=3,
         typing: |t| Ok(t.plain(t.chars(1).saturating_mul(10).min(255), true)),
         evaluate: |a| {
-            let moment = or_null!(a.moment(0)?);
-            let format = String::from_utf8_lossy(or_null!(a.text(1)?));
+            let moment = a.moment(0)?;
+            let format = a.text(1)?;
             let locale = if a.len() > 2 { Some(named_locale(a, 2)?) } else { None };
             let locale = || locale.unwrap_or_else(|| a.context.environment.time_locale());
+            let (moment, format) = (or_null!(moment), String::from_utf8_lossy(or_null!(format)));
             Ok(new_text(or_null!(moment_text::date_format(moment, None, &format, locale)), a.context))
         },
         help: "Writes a date and time as the format says. %Y is the year, %m the month, %d the day, %H the \
