@@ -34,7 +34,7 @@ mod warning;
 pub use dispatch::Fields;
 pub use error::{ErrorKind, SqlError};
 pub use progress::Progress;
-pub use result::{Change, ColumnMeta, ColumnTraits, Completion, FileParts, ResultSink};
+pub use result::{Change, ColumnMeta, ColumnTraits, Completion, FileParts, ResultSink, ToldAs};
 pub use session::{
     BulkParam, Compression, Instance, KeptRows, ParameterRows, Prepared, RowKeeper, Session,
     StatementFigures, with_values,

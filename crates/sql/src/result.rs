@@ -69,6 +69,27 @@ pub struct ColumnTraits {
     /// Its default, or what an UPDATE gives it, is the present time.
     pub takes_present: bool,
     pub on_update_now: bool,
+    pub told_as: ToldAs,
+    /// The digits of a computed integer; 0 for those of its type.
+    pub digits: u8,
+    /// The column of a temporary table, and not of an expression.
+    pub is_kept: bool,
+}
+
+/// The type that clients are told for a text.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ToldAs {
+    /// That of the column's type.
+    #[default]
+    Itself,
+    /// CHAR, though it is stored as a VARCHAR.
+    Char,
+    /// BLOB, however long it is.
+    Blob,
+    /// LONGBLOB, however short it is.
+    LongBlob,
+    /// A number without sign, though it is stored as bytes: x'41'.
+    Hexadecimal,
 }
 
 /// How a statement ended well.

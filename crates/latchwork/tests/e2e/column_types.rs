@@ -1,4 +1,5 @@
-//! Columns of every type, read through five client libraries: byte by byte what MariaDB sends.
+//! Columns of every type, read through five client libraries: byte by byte what MariaDB sends. And the
+//! descriptions of expressions: those that MariaDB gives.
 //!
 //! A relay between the library and the server keeps what the server sends.
 
@@ -8,7 +9,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use wire::client::{ConnectOptions, Connection};
+use wire::client::{ConnectOptions, Connection, OwnedColumn};
 
 /// The definition of the column `c`, what may stand behind it, and a value. Each has a table, with a second
 /// row of NULL where that is allowed.
@@ -190,4 +191,75 @@ fn five_libraries_get_the_bytes_that_mariadb_sends() {
         assert_eq!(judged.len(), seen.len(), "{name}");
         assert!(seen.len() > 5 * COLUMNS.len(), "{name} has read {} packets", seen.len());
     }
+}
+
+/// One expression a line, over the columns of [`DESCRIBED`]. Those behind a `!` are described otherwise than
+/// in MariaDB; the line before them says why.
+const EXPRESSIONS: &str = include_str!("expressions.txt");
+
+/// A table with a column of each kind, for [`EXPRESSIONS`].
+const DESCRIBED: &str = "CREATE TABLE mt (i INT NOT NULL, n INT, b BIGINT UNSIGNED, d DECIMAL(10,3), f FLOAT,
+    g DOUBLE, c CHAR(5), v VARCHAR(20) NOT NULL, t TEXT, da DATE, dt DATETIME(3), ti TIME, y YEAR, bl BLOB,
+    bi BINARY(4), s SMALLINT, tu TINYINT UNSIGNED, bs BIGINT, i3 INT(3), du DECIMAL(8,2) UNSIGNED,
+    d20 DECIMAL(25,3), d65 DECIMAL(65,30), f2 FLOAT(7,2), g3 DOUBLE(10,3),
+    vl VARCHAR(10) CHARACTER SET latin1, lt LONGTEXT, mtx MEDIUMTEXT, vb VARBINARY(30), ts TIMESTAMP(2) NULL,
+    iu INT UNSIGNED)";
+
+type Own = Connection<UnixStream>;
+
+fn described_table(socket: &Path) -> Own {
+    let mut client =
+        Connection::connect(UnixStream::connect(socket).unwrap(), &ConnectOptions::default()).unwrap();
+    for sql in [
+        "CREATE DATABASE described CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+        "USE described",
+        "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci",
+        "SET @i = 5, @d = 1.50, @g = 1e0, @s = 'abc'",
+        DESCRIBED,
+    ] {
+        client.query(sql).unwrap();
+    }
+    client
+}
+
+/// What a server tells of an expression: when it runs as a text, when it is prepared, and when that runs.
+fn descriptions(client: &mut Own, expression: &str) -> String {
+    let sql = match expression.get(..6) {
+        Some("select") => expression.to_owned(),
+        _ => format!("SELECT {expression} AS x FROM (SELECT 1) one LEFT JOIN mt ON 1 = 1"),
+    };
+    let first = |columns: &[OwnedColumn]| {
+        columns.first().map(|of| (of.wire_type, of.charset, of.length, of.flags, of.decimals))
+    };
+    let text = client.query(&sql).map(|result| first(&result.columns));
+    let Ok(text) = text else { return format!("{:?}", text.unwrap_err().code()) };
+    let prepared = client.prepare(&sql).unwrap();
+    let executed = client.execute(prepared.id, &[]).unwrap();
+    client.close_statement(prepared.id).unwrap();
+    format!("{text:?}, prepared {:?}, executed {:?}", first(&prepared.columns), first(&executed.columns))
+}
+
+#[test]
+fn expressions_are_described_as_in_mariadb() {
+    if !have(mariadb::PROGRAMS) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let judge = MariaDb::start(scratch.path());
+    let server = Latchwork::start(scratch.path(), &[]);
+    let mut clients = [described_table(&judge.socket), described_table(&server.socket)];
+    let lines = EXPRESSIONS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let wrong: Vec<String> = lines
+        .filter_map(|line| {
+            let (expression, may_differ) =
+                line.strip_prefix("! ").map_or((line, false), |expression| (expression, true));
+            let [judged, seen] = clients.each_mut().map(|client| descriptions(client, expression));
+            match (judged == seen, may_differ) {
+                (true, true) => Some(format!("{expression} does not differ any more")),
+                (false, false) => Some(format!("{expression}\n  MariaDB:   {judged}\n  Latchwork: {seen}")),
+                _ => None,
+            }
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} expressions\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -1,7 +1,7 @@
 //! Column definitions from the SQL layer's metadata.
 
 use super::cells::{self, Cell, ResultCharset};
-use sql::ColumnMeta;
+use sql::{ColumnMeta, ToldAs};
 use types::{Collation, ColumnType, ValueRef};
 use wire::constants::{charset, column_flag, kind};
 use wire::{ColumnDefinition, PacketWriter};
@@ -41,6 +41,11 @@ fn definition(column: &ColumnMeta, result: ResultCharset) -> ColumnDefinition<'_
         (true, ResultCharset::Utf8mb3) => (result_charset_id(result), 3),
         (true, _) => (result_charset_id(result), 1),
     };
+    // As in MariaDB, which takes the bytes of a long computed text for characters.
+    let chars = match column_type {
+        ColumnType::Text { bytes_max, .. } if column.org_name.is_empty() => *bytes_max,
+        _ => column.display_chars,
+    };
     ColumnDefinition {
         database: column.database.as_bytes(),
         table: column.table.as_bytes(),
@@ -48,14 +53,30 @@ fn definition(column: &ColumnMeta, result: ResultCharset) -> ColumnDefinition<'_
         name: column.name.as_bytes(),
         org_name: column.org_name.as_bytes(),
         charset,
-        length: column.display_chars.saturating_mul(bytes_max),
-        kind: match column_type {
-            // NULL alone.
-            ColumnType::Binary { bytes: 0 } if column.org_name.is_empty() => kind::NULL,
-            column_type => cells::wire_kind(column_type),
-        },
+        length: chars.saturating_mul(bytes_max),
+        kind: wire_kind(column),
         flags: flags(column),
         decimals: column.decimals,
+    }
+}
+
+fn wire_kind(column: &ColumnMeta) -> u8 {
+    let is_computed = column.org_name.is_empty();
+    match (&column.column_type, column.traits.told_as) {
+        (_, ToldAs::Char) => kind::STRING,
+        (_, ToldAs::Blob) => kind::BLOB,
+        (_, ToldAs::LongBlob) => kind::LONG_BLOB,
+        // NULL alone.
+        (ColumnType::Binary { bytes: 0 }, _) if is_computed => kind::NULL,
+        // MariaDB tells BLOB for columns of tables, however long they may be.
+        (ColumnType::Text { bytes_max, .. } | ColumnType::Blob { bytes_max }, _) if is_computed => {
+            match *bytes_max {
+                0..=0xffff => kind::BLOB,
+                0x1_0000..=0xff_ffff => kind::MEDIUM_BLOB,
+                _ => kind::LONG_BLOB,
+            }
+        }
+        (column_type, _) => cells::wire_kind(column_type),
     }
 }
 
@@ -64,6 +85,7 @@ fn flags(column: &ColumnMeta) -> u16 {
     let mut flags = 0;
     let mut set = |on: bool, flag: u16| flags |= if on { flag } else { 0 };
     let traits = &column.traits;
+    let is_computed = column.org_name.is_empty();
     set(column.not_null, column_flag::NOT_NULL);
     set(traits.primary_key, column_flag::PRIMARY_KEY);
     set(traits.unique_key, column_flag::UNIQUE_KEY);
@@ -72,9 +94,11 @@ fn flags(column: &ColumnMeta) -> u16 {
     set(traits.auto_increment, column_flag::AUTO_INCREMENT);
     set(traits.no_default, column_flag::NO_DEFAULT_VALUE);
     set(traits.on_update_now, column_flag::ON_UPDATE_NOW);
-    set(matches!(column_type, ColumnType::Text { .. } | ColumnType::Blob { .. }), column_flag::BLOB);
-    set(is_unsigned(column_type), column_flag::UNSIGNED);
-    set(traits.zerofill || matches!(column_type, ColumnType::Year), column_flag::ZEROFILL);
+    let is_blob = matches!(column_type, ColumnType::Text { .. } | ColumnType::Blob { .. });
+    set(is_blob && (!is_computed || traits.is_kept), column_flag::BLOB);
+    let is_year = matches!(column_type, ColumnType::Year) && !is_computed;
+    set(is_unsigned(column_type) || traits.told_as == ToldAs::Hexadecimal, column_flag::UNSIGNED);
+    set(traits.zerofill || is_year, column_flag::ZEROFILL);
     set(matches!(column_type, ColumnType::Enum { .. }), column_flag::ENUM);
     set(matches!(column_type, ColumnType::Set { .. }), column_flag::SET);
     let is_timestamp = matches!(column_type, ColumnType::Timestamp { .. });
@@ -82,7 +106,7 @@ fn flags(column: &ColumnMeta) -> u16 {
     // As in MariaDB, where numbers of tables have no collation, and those that are computed have one.
     let binary = match column_type.has_characters() {
         true => column.collation.is_bin(),
-        false => !is_number(column_type) || column.org_name.is_empty(),
+        false => !is_number(column_type) || (is_computed && !traits.is_kept),
     };
     set(binary, column_flag::BINARY);
     flags

@@ -15,7 +15,9 @@ pub use fields::Fields;
 
 use crate::expr::Slots;
 use crate::locks::Mode;
-use crate::plan::plan::QueryPlan;
+use crate::plan::describe::Running;
+use crate::plan::plan::{QueryPlan, SubqueryPlan};
+use crate::session::environment::SessionEnvironment;
 use crate::session::plans::Plan;
 use crate::session::slots::PreparedSlot;
 use crate::session::{DEFINITION_RETRIES, PreparedText};
@@ -348,11 +350,11 @@ impl Session {
                 if plan.reads_tables() {
                     self.state.warnings.forget_old();
                 }
-                self.prepared_columns(&plan.query, prepared)
+                self.prepared_columns(&plan.query, &plan.subqueries, prepared)
             }
             Plan::Change(plan) => {
                 self.state.warnings.forget_old();
-                plan.returning().map_or(none, |query| self.prepared_columns(query, prepared))
+                plan.returning().map_or(none, |query| self.prepared_columns(query, &[], prepared))
             }
         };
         prepared.kinds = kinds;
@@ -360,8 +362,14 @@ impl Session {
         Ok(columns)
     }
 
-    fn prepared_columns(&self, query: &QueryPlan, prepared: &PreparedText) -> Arc<[ColumnMeta]> {
-        if query.names.is_empty() && query.literals.is_empty() {
+    /// `subqueries` run before the query.
+    fn prepared_columns(
+        &self,
+        query: &QueryPlan,
+        subqueries: &[SubqueryPlan],
+        prepared: &PreparedText,
+    ) -> Arc<[ColumnMeta]> {
+        if query.has_fixed_columns() {
             return query.columns.clone();
         }
         let scan = &prepared.scan;
@@ -370,7 +378,9 @@ impl Session {
         let slots = Slots::new(&values, &scan.starts);
         let literals = Literals { text: &prepared.text, shapes: &scan.slots, slots };
         let literal = |slot: usize, alone: bool| literals.text_of(slot, alone);
-        Arc::from(crate::exec::named_columns(query, &literal))
+        let (literal_text, session) = (&literal, SessionEnvironment::new(self));
+        let run = Running { slots, literal_text, subqueries, environment: Some(&session) };
+        Arc::from(crate::exec::named_columns(query, run))
     }
 
     /// Runs the prepared statement with this number; messages name `command`.

@@ -12,7 +12,6 @@ mod join;
 mod joined;
 mod key_set;
 pub(crate) mod key_value;
-mod literal_columns;
 mod lock;
 mod lookups;
 mod merge;

@@ -3,7 +3,6 @@
 use super::access::Scratch;
 use super::group::Grouper;
 use super::join::Join;
-use super::literal_columns;
 use super::lock::RowLocks;
 use super::output::{AsSeen, Collect, Distinct, Limited, Materialized, Project, ToClient};
 use super::recursive::run_recursive;
@@ -17,6 +16,7 @@ use crate::expr::{Environment, InnerQuery, ListSet, RunSubquery, Slots, StoredLi
 use crate::host::Interrupt;
 use crate::memory::Charge;
 use crate::plan::bind::SubqueryUse;
+use crate::plan::describe::Running;
 use crate::plan::names::{self, LiteralText};
 use crate::plan::plan::*;
 use crate::spill::{Spool, Workspace, append_row};
@@ -161,10 +161,12 @@ pub(crate) fn run_to_client(
     scratch: &mut Vec<Scratch>,
     sink: &mut dyn ResultSink,
 ) -> Result<Done, SqlError> {
-    if plan.query.names.is_empty() && plan.query.literals.is_empty() {
+    if plan.query.has_fixed_columns() {
         sink.columns(&plan.query.columns)?;
     } else {
-        sink.columns(&named_columns(&plan.query, runtime.literal_text))?;
+        let (literal_text, environment) = (runtime.literal_text, Some(runtime.environment));
+        let run = Running { slots, literal_text, subqueries: &plan.subqueries, environment };
+        sink.columns(&named_columns(&plan.query, run))?;
     }
     with_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
         let mut client = ToClient(sink);
@@ -215,15 +217,11 @@ impl RowSink for ToSpool<'_> {
     }
 }
 
-/// The columns of a query. The literals of this run are filled into their names.
-pub(crate) fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -> Vec<ColumnMeta> {
-    let mut columns = query.columns.to_vec();
-    for literal in &query.literals {
-        let text = literal_text(literal.slot, false);
-        literal_columns::describe(&mut columns[literal.position], &text, literal.negated);
-    }
+/// The columns of a query in this run, with the literals in their names.
+pub(crate) fn named_columns(query: &QueryPlan, run: Running<'_>) -> Vec<ColumnMeta> {
+    let mut columns = query.described_columns(run);
     for (at, name) in &query.names {
-        columns[*at].name = names::shown(name.filled(literal_text));
+        columns[*at].name = names::shown(name.filled(run.literal_text));
     }
     columns
 }

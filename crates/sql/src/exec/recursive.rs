@@ -5,12 +5,13 @@
 
 use super::key_set::KeySet;
 use super::output::{Collect, Materialized};
-use super::query::{Done, Runtime, named_columns, run_query};
+use super::query::{Done, Runtime, run_query};
 use super::{Flow, RowSink, Scratch};
 use crate::expr::Slots;
 use crate::expr::value_keys::ValueKeys;
 use crate::memory::Charge;
-use crate::plan::plan::RecursivePlan;
+use crate::plan::describe::Running;
+use crate::plan::plan::{QueryPlan, RecursivePlan};
 use crate::plan::set_operations::union_columns;
 use crate::spill::{IndexedRows, Sorter, Workspace};
 use crate::{ColumnMeta, ErrorKind, SqlError};
@@ -30,7 +31,7 @@ pub(super) fn run_recursive(
     // not be kept as those of a subquery are.
     let slots = Slots { outer: &[], ..slots };
     let mut round = Round {
-        columns: columns(plan, runtime),
+        columns: columns(plan, slots, runtime),
         runtime,
         known: plan.keys.as_ref().map(|keys| Known::new(keys, runtime.workspace())),
         rows: Collect::table(runtime.workspace()),
@@ -69,12 +70,14 @@ pub(super) fn run_recursive(
 }
 
 /// The columns, with the types of those literals that this run has.
-fn columns<'p>(plan: &'p RecursivePlan, runtime: &Runtime<'_>) -> Cow<'p, [Column]> {
-    if plan.anchors.iter().all(|anchor| anchor.literals.is_empty()) {
+fn columns<'p>(plan: &'p RecursivePlan, slots: Slots<'_>, runtime: &Runtime<'_>) -> Cow<'p, [Column]> {
+    if !plan.anchors.iter().any(QueryPlan::is_described_late) {
         return Cow::Borrowed(&plan.columns);
     }
+    let (literal_text, environment) = (runtime.literal_text, Some(runtime.environment));
+    let run = Running { slots, literal_text, subqueries: &[], environment };
     let metas: Vec<Vec<ColumnMeta>> =
-        plan.anchors.iter().map(|anchor| named_columns(anchor, runtime.literal_text)).collect();
+        plan.anchors.iter().map(|anchor| anchor.described_columns(run)).collect();
     let metas: Vec<&[ColumnMeta]> = metas.iter().map(Vec::as_slice).collect();
     let mut columns = plan.columns.clone();
     for (column, of_run) in columns.iter_mut().zip(union_columns(&metas)) {

@@ -1,11 +1,13 @@
 //! Aggregate functions.
 
+use super::compile::compile_with;
 use super::evaluate::{self, Number};
 use super::functions::json::{push_as_json, push_string};
 use super::result_type::{Class, Meaning, Typed};
-use super::{Compiled, Context, Expr, Function, ResultType, Row};
+use super::{Compiled, Context, Expr, Function, Leaves, ResultType, Row};
+use crate::result::DECIMALS_FLOATING;
 use crate::spill::{Sorter, append_row};
-use crate::{ErrorKind, SqlError};
+use crate::{ErrorKind, SqlError, ToldAs};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use types::{Collation, ColumnType, Value, ValueRef};
@@ -247,19 +249,13 @@ impl CompiledAggregate {
         }
         let order = aggregate.order.iter().map(|(expr, descending)| Ok((stored(expr)?, *descending)));
         let types: Vec<&Typed> = arguments.iter().map(Compiled::typed).collect();
-        let mut typed = result_type(aggregate.kind, &types, connection);
-        let is_column = matches!(aggregate.arguments[..], [Expr::Column(_) | Expr::Outer(_)]);
+        let mut typed = result_type(aggregate, &types, connection);
         if let [Expr::Column(column)] = &aggregate.arguments[..]
             && aggregate.kind.is_extreme()
             && column.column_type.members().is_some()
         {
             // Members compare as texts, and the result is a member.
             typed.result = ResultType::of(column.column_type.clone(), true);
-        }
-        if is_float(&typed.result.column_type) && !is_column {
-            // As in MariaDB, for MIN and MAX of an expression. The value stays a FLOAT, which shows where it
-            // becomes a text.
-            typed = Typed::double(true);
         }
         Ok(CompiledAggregate {
             kind: aggregate.kind,
@@ -278,6 +274,20 @@ impl CompiledAggregate {
             arguments,
             all_digits: false,
         })
+    }
+
+    /// The type of the result, with what is known of the leaves of the arguments.
+    ///
+    /// # Errors
+    /// As [`Compiled::new`].
+    pub(crate) fn described(
+        aggregate: &Aggregate,
+        connection: Collation,
+        leaves: &dyn Leaves,
+    ) -> Result<ResultType, SqlError> {
+        let compile = |argument| Ok(compile_with(argument, connection, leaves)?.1);
+        let types: Vec<Typed> = aggregate.arguments.iter().map(compile).collect::<Result<_, SqlError>>()?;
+        Ok(result_type(aggregate, &types.iter().collect::<Vec<_>>(), connection).result)
     }
 
     /// Results of quotients keep the digits that only further arithmetic needs. As in MariaDB, which rounds
@@ -674,18 +684,22 @@ fn bits_of(value: &ValueRef<'_>, context: &Context<'_>) -> u64 {
     evaluate::to_number(value, context).map_or(0, evaluate::number_to_int) as u64
 }
 
-fn is_float(column_type: &ColumnType) -> bool {
-    matches!(column_type, ColumnType::Float { .. })
-}
-
-fn result_type(kind: AggregateKind, arguments: &[&Typed], connection: Collation) -> Typed {
+fn result_type(aggregate: &Aggregate, arguments: &[&Typed], connection: Collation) -> Typed {
     use AggregateKind as K;
+    let kind = aggregate.kind;
+    let is_column = matches!(aggregate.arguments[..], [Expr::Column(_) | Expr::Outer(_)]);
     let Some(first) = arguments.first() else { return Typed::int(8, false, false).with_display(21) };
     let is_double = matches!(first.class, Class::Double | Class::Text | Class::Binary);
     let (whole, scale) = first.digits();
     match kind {
         K::CountRows | K::Count => Typed::int(8, false, false).with_display(21),
-        K::Sum | K::Average if is_double => Typed::double(true),
+        K::Average if is_double => {
+            let chars = first.chars().saturating_add(super::DIVISION_INCREMENT as u32);
+            let typed = Typed::double(true);
+            let chars_max = typed.chars();
+            typed.with_display(chars.min(chars_max))
+        }
+        K::Sum if is_double => Typed::double(true),
         // SUM has room for 22 more digits than its argument.
         K::Sum => Typed::decimal(whole + scale as u32 + 22, scale, true),
         K::Average => {
@@ -693,17 +707,34 @@ fn result_type(kind: AggregateKind, arguments: &[&Typed], connection: Collation)
             Typed::decimal(whole + scale as u32, scale, true)
         }
         K::Minimum | K::Maximum => {
-            let mut typed = (*first).clone();
+            let mut typed = (*first).clone().computed();
             typed.result.nullable = true;
-            typed
+            match typed.result.column_type {
+                // As in MariaDB, for MIN and MAX of an expression. The value stays a FLOAT, which shows where
+                // it becomes a text.
+                ColumnType::Float { .. } if !is_column => Typed::double(true),
+                ColumnType::Float { .. } | ColumnType::Double { .. }
+                    if typed.result.decimals == DECIMALS_FLOATING =>
+                {
+                    let chars = Typed::double(true).chars();
+                    typed.with_display(chars)
+                }
+                ColumnType::Int { unsigned, .. } if !is_column => {
+                    let chars = typed.chars();
+                    Typed::int(8, unsigned, true).with_display(chars)
+                }
+                ColumnType::Text { .. } => typed.told_as(ToldAs::Blob),
+                _ => typed,
+            }
         }
-        K::BitAnd | K::BitOr | K::BitXor => Typed::int(8, true, false),
+        K::BitAnd | K::BitOr | K::BitXor => Typed::bigint(true, false),
         K::GroupConcat | K::JsonArray | K::JsonObject => {
             let collation = match arguments.iter().find(|typed| typed.class.is_text()) {
                 Some(typed) => typed.collation(),
                 None => connection,
             };
-            let typed = Typed::text(GROUP_CONCAT_BYTES as u32, collation, true);
+            let chars = GROUP_CONCAT_BYTES as u32;
+            let typed = Typed::text(chars, collation, true).without_decimals().told_as(ToldAs::Blob);
             let is_json = kind != K::GroupConcat;
             Typed { meaning: if is_json { Meaning::Json } else { Meaning::Plain }, ..typed }
         }
@@ -712,7 +743,10 @@ fn result_type(kind: AggregateKind, arguments: &[&Typed], connection: Collation)
         }
         // Of exact numbers, variances show four more digits.
         K::StandardDeviation | K::SampleStandardDeviation | K::Variance | K::SampleVariance => {
+            let precision = 2 * (whole + scale as u32) + super::DIVISION_INCREMENT as u32;
+            // A point and a sign.
             Typed::double_with(scale as u32 + super::DIVISION_INCREMENT as u32, true)
+                .with_display(precision + 2)
         }
     }
 }

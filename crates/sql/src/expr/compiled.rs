@@ -2,7 +2,7 @@
 
 use super::node::{Conversion, Node};
 use super::result_type::{Class, Typed};
-use super::{Context, Expr, ResultType, Row, compile, evaluate};
+use super::{Context, Expr, Leaves, ResultType, Row, compile, evaluate};
 use crate::SqlError;
 use types::{Collation, Column, ColumnType, ValueRef};
 
@@ -22,6 +22,18 @@ impl Compiled {
     pub(crate) fn new(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
         let (node, typed) = compile::compile(expr, connection)?;
         Ok(Compiled { node, typed })
+    }
+
+    /// The type of an expression, with what is known of its leaves.
+    ///
+    /// # Errors
+    /// As [`Compiled::new`].
+    pub(crate) fn described(
+        expr: &Expr,
+        connection: Collation,
+        leaves: &dyn Leaves,
+    ) -> Result<ResultType, SqlError> {
+        Ok(compile::compile_with(expr, connection, leaves)?.1.result)
     }
 
     /// As [`Compiled::new`], but the values of a column are those that it stores. They order and group rows,

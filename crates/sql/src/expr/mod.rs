@@ -13,6 +13,7 @@ pub(crate) mod functions;
 #[cfg(test)]
 pub(crate) mod golden;
 mod integers;
+mod leaves;
 mod list_set;
 mod node;
 mod patience;
@@ -32,6 +33,7 @@ pub(crate) use compiled::Compiled;
 pub(crate) use evaluate::regexp::RegexFlags;
 pub(crate) use functions::Function;
 pub(crate) use integers::{IntegerFilter, IntegerTests};
+pub(crate) use leaves::{Leaf, Leaves, united};
 pub(crate) use list_set::ListSet;
 pub(crate) use patience::Patience;
 pub(crate) use result_type::ResultType;

@@ -1,5 +1,6 @@
 //! Types of expressions.
 
+use crate::ToldAs;
 use crate::result::DECIMALS_FLOATING;
 use types::{Collation, ColumnType};
 
@@ -16,7 +17,22 @@ pub(crate) struct ResultType {
     pub decimals: u8,
     /// The widest value, in characters.
     pub display_chars: u32,
+    /// The digits of an integer, for the precision of what is computed from it.
+    pub digits: u8,
+    pub told_as: ToldAs,
 }
+
+/// Integers that are shown in more characters are BIGINT.
+const INT_CHARS_MAX: u32 = 9;
+
+/// How wide functions say that a BIGINT is.
+const BIGINT_CHARS: u32 = 21;
+
+/// A longer value of bytes is a BLOB: as many as 16,383 characters take.
+const VARBINARY_BYTES_MAX: u32 = 65_532;
+
+/// Digits that a double always keeps.
+const DOUBLE_DIGITS: u32 = 15;
 
 /// `decimals` of a text that an expression makes.
 const DECIMALS_TEXT: u8 = 39;
@@ -31,7 +47,23 @@ impl ResultType {
         };
         let collation = column_type.collation();
         let display_chars = display_chars(&column_type);
-        ResultType { column_type, nullable, collation, decimals, display_chars }
+        let digits = integer_digits(&column_type);
+        let told_as = ToldAs::Itself;
+        ResultType { column_type, nullable, collation, decimals, display_chars, digits, told_as }
+    }
+}
+
+/// The digits of an integer column, whatever width it is shown with.
+fn integer_digits(column_type: &ColumnType) -> u8 {
+    match *column_type {
+        ColumnType::Int { bytes, unsigned } => match (bytes, unsigned) {
+            (1, _) => 3,
+            (2, _) => 5,
+            (3, unsigned) => 7 + u8::from(unsigned),
+            (4, _) => 10,
+            (_, unsigned) => 19 + u8::from(unsigned),
+        },
+        _ => 0,
     }
 }
 
@@ -207,6 +239,22 @@ impl Typed {
         Typed::new(ColumnType::Int { bytes, unsigned }, nullable)
     }
 
+    /// A BIGINT as functions give it: as wide as the widest one, and one character more.
+    pub(super) fn bigint(unsigned: bool, nullable: bool) -> Typed {
+        Typed::int(8, unsigned, nullable).with_display(BIGINT_CHARS)
+    }
+
+    /// An integer of at most so many digits. As in MariaDB, an INT if it is not wide.
+    pub(super) fn int_of_digits(digits: u32, unsigned: bool, nullable: bool) -> Typed {
+        let digits = digits.clamp(1, types::decimal::PRECISION_MAX as u32);
+        Typed::int_as_wide(digits + u32::from(!unsigned), unsigned, nullable)
+    }
+
+    /// An integer that is shown in so many characters. As in MariaDB, an INT if these are few.
+    pub(super) fn int_as_wide(chars: u32, unsigned: bool, nullable: bool) -> Typed {
+        Typed::int(if chars <= INT_CHARS_MAX { 4 } else { 8 }, unsigned, nullable).with_display(chars)
+    }
+
     /// 0 or 1.
     pub(super) fn boolean(nullable: bool) -> Typed {
         Typed { meaning: Meaning::Boolean, ..Typed::int(4, false, nullable).with_display(1) }
@@ -219,8 +267,12 @@ impl Typed {
 
     /// A double that shows so many digits after the point, or all that it has if that is more than 30.
     pub(super) fn double_with(decimals: u32, nullable: bool) -> Typed {
+        let decimals = decimals.min(DECIMALS_FLOATING as u32);
         let mut typed = Typed::double(nullable);
-        typed.result.decimals = decimals.min(DECIMALS_FLOATING as u32) as u8;
+        typed.result.decimals = decimals as u8;
+        if decimals < DECIMALS_FLOATING as u32 {
+            typed.result.display_chars = DOUBLE_DIGITS + 2 + decimals;
+        }
         typed
     }
 
@@ -247,8 +299,8 @@ impl Typed {
 
     pub(super) fn text(chars: u32, collation: Collation, nullable: bool) -> Typed {
         let column_type = match (collation, chars) {
-            (Collation::Binary, 0..=65_535) => ColumnType::Varbinary { bytes: chars },
-            (Collation::Binary, _) => ColumnType::Blob { bytes_max: u32::MAX },
+            (Collation::Binary, 0..=VARBINARY_BYTES_MAX) => ColumnType::Varbinary { bytes: chars },
+            (Collation::Binary, _) => ColumnType::Blob { bytes_max: chars },
             (_, 0..=16_383) => ColumnType::Varchar { chars, collation },
             _ => ColumnType::Text { bytes_max: chars.saturating_mul(4), collation },
         };
@@ -257,8 +309,24 @@ impl Typed {
         if chars <= 16_383 || collation == Collation::Binary { typed } else { typed.with_display(chars) }
     }
 
+    /// The same, shown in so many characters. An integer then has so many digits, and a sign.
     pub(super) fn with_display(mut self, chars: u32) -> Typed {
         self.result.display_chars = chars;
+        if let ColumnType::Int { unsigned, .. } = self.result.column_type {
+            let digits = chars.saturating_sub(u32::from(!unsigned)).max(1);
+            self.result.digits = u8::try_from(digits).unwrap_or(u8::MAX);
+        }
+        self
+    }
+
+    /// The same, without digits after the point: a few functions say nothing of their texts.
+    pub(super) fn without_decimals(mut self) -> Typed {
+        self.result.decimals = 0;
+        self
+    }
+
+    pub(super) fn told_as(mut self, told_as: ToldAs) -> Typed {
+        self.result.told_as = told_as;
         self
     }
 
@@ -280,13 +348,55 @@ impl Typed {
         self.result.display_chars
     }
 
+    pub(super) fn is_unsigned(&self) -> bool {
+        match self.result.column_type {
+            ColumnType::Int { unsigned, .. } | ColumnType::Decimal { unsigned, .. } => unsigned,
+            _ => false,
+        }
+    }
+
+    /// The same decimal, which is never negative.
+    pub(super) fn without_sign(self) -> Typed {
+        self.signed(false)
+    }
+
+    /// The same decimal, which may be negative.
+    pub(super) fn with_sign(self) -> Typed {
+        self.signed(true)
+    }
+
+    fn signed(mut self, signed: bool) -> Typed {
+        if let ColumnType::Decimal { precision, scale, unsigned } = &mut self.result.column_type {
+            *unsigned = !signed;
+            let point = u32::from(*scale > 0);
+            self.result.display_chars = u32::from(*precision) + point + u32::from(signed);
+        }
+        self
+    }
+
+    /// The widest value as text, in bytes.
+    pub(super) fn bytes(&self) -> u32 {
+        match self.class {
+            Class::Text => self.chars().saturating_mul(self.collation().character_bytes_max() as u32),
+            _ => self.chars(),
+        }
+    }
+
+    /// The same for a text that an expression makes.
+    pub(super) fn computed(mut self) -> Typed {
+        if self.class.is_text() {
+            self.result.decimals = DECIMALS_TEXT;
+        }
+        self
+    }
+
     /// Digits before and after the point, as decimal arithmetic counts them.
     pub(super) fn digits(&self) -> (u32, u8) {
         match self.result.column_type {
             ColumnType::Decimal { precision, scale, .. } => {
                 ((precision - scale.min(precision)) as u32, scale)
             }
-            ColumnType::Int { .. } => (self.chars().clamp(1, 20), 0),
+            ColumnType::Int { .. } => (u32::from(self.result.digits), 0),
             ColumnType::Year => (4, 0),
             ColumnType::Date => (8, 0),
             ColumnType::Time { fsp } => (7, fsp),

@@ -13,11 +13,11 @@ use crate::accounts::access::TableNeed;
 use crate::definition::check::CheckSpec;
 use crate::definition::metadata::TableMetadata;
 use crate::definition::{ColumnDefault, ColumnExtras};
-use crate::expr::{ColumnRef, Comparison, Compiled, Expr};
+use crate::expr::{ColumnRef, Comparison, Compiled, Expr, ResultType};
 use crate::names::{INFORMATION_SCHEMA, virtual_database};
 use crate::text::LexicalMode;
 use crate::text::parse::parse_ast;
-use crate::{ColumnMeta, ColumnTraits, ErrorKind, SqlError};
+use crate::{ColumnMeta, ColumnTraits, ErrorKind, SqlError, ToldAs};
 use engine::{Table, TableDef};
 use sqlparser::ast;
 use std::cell::RefCell;
@@ -467,6 +467,7 @@ fn meta_of(column: &Column, position: usize) -> Result<ColumnMeta, SqlError> {
     });
     let mut meta = super::select::meta_of(&Compiled::new(&expr, Collation::Utf8mb4GeneralCi)?, &column.name);
     meta.column_type = column.column_type.clone();
+    meta.display_chars = ResultType::of(column.column_type.clone(), column.nullable).display_chars;
     meta.org_name.clone_from(&column.name);
     Ok(meta)
 }
@@ -515,7 +516,17 @@ pub(super) fn distinct_names(derived: &ScopeTable) -> Result<(), SqlError> {
 }
 
 pub(crate) fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
-    columns_scope(&plan.columns, &plan.names, alias)
+    let mut scope = columns_scope(&plan.columns, &plan.names, alias);
+    if !plan.is_merged() {
+        for column in &mut scope.columns {
+            column.meta.traits.is_kept = true;
+            column.meta.traits.told_as = ToldAs::Itself;
+            if column.meta.org_name.is_empty() && column.meta.column_type.has_characters() {
+                column.meta.decimals = 0;
+            }
+        }
+    }
+    scope
 }
 
 /// What names see of a result with these columns. `names` are their names that have slots in them.
@@ -529,7 +540,8 @@ pub(super) fn columns_scope(columns: &[ColumnMeta], names: &[(usize, Name)], ali
             let mut meta = meta.clone();
             meta.name.clone_from(&name);
             meta.org_table = alias.to_string();
-            meta.traits = ColumnTraits { zerofill: meta.traits.zerofill, ..ColumnTraits::default() };
+            let (zerofill, told_as) = (meta.traits.zerofill, meta.traits.told_as);
+            meta.traits = ColumnTraits { zerofill, told_as, ..ColumnTraits::default() };
             let (column_type, nullable) = (meta.column_type.clone(), !meta.not_null);
             ScopeColumn { name, template, column_type, nullable, is_json: false, invisible: false, meta }
         })

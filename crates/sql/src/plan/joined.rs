@@ -99,7 +99,7 @@ impl Planner<'_> {
         let select = self.join_to_change(from, &conditions, SortOrder::new(order, 0), limit)?;
         let body = Body::Select(Box::new(select));
         let query =
-            QueryPlan { columns: Arc::from([]), names: vec![], literals: vec![], body, is_seen_apart: false };
+            QueryPlan { columns: Arc::from([]), names: vec![], late: None, body, is_seen_apart: false };
         Ok((JoinedRead { statement: self.finish(query), changed }, bound))
     }
 

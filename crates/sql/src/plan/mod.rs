@@ -12,6 +12,7 @@ pub(crate) mod change;
 pub(crate) mod checks;
 pub(crate) mod computed;
 mod cost;
+pub(crate) mod describe;
 pub(crate) mod explain;
 pub(crate) mod explain_change;
 mod explain_json;

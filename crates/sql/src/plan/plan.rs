@@ -2,6 +2,7 @@
 
 use super::access::{Access, IntegerRows};
 use super::bind::SubqueryUse;
+use super::describe::LateColumns;
 use super::names::Name;
 use super::window::WindowPlan;
 use crate::ColumnMeta;
@@ -84,18 +85,9 @@ pub(crate) struct QueryPlan {
     pub is_seen_apart: bool,
     /// Names that have slots in them, with the position of their column.
     pub names: Vec<(usize, Name)>,
-    /// The columns that are a literal alone.
-    pub literals: Vec<LiteralColumn>,
+    /// The columns of a SELECT that are described when it runs.
+    pub late: Option<Box<LateColumns>>,
     pub body: Body,
-}
-
-/// A column that is a literal alone.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct LiteralColumn {
-    pub position: usize,
-    pub slot: usize,
-    /// A minus stands before it.
-    pub negated: bool,
 }
 
 impl QueryPlan {

@@ -2,6 +2,7 @@
 
 use super::access;
 use super::bind::{AliasUse, Binder};
+use super::describe::{LateColumns, Planned, put};
 use super::from::From;
 use super::join::{JoinPlan, Wanted};
 use super::names::{Name, shown};
@@ -281,7 +282,10 @@ impl Planner<'_> {
         let mut columns = Vec::new();
         let mut metas = Vec::new();
         let mut names = Vec::new();
-        let mut literals = Vec::new();
+        let known = self.subqueries.borrow();
+        let planned =
+            Planned { inputs: &from.inputs, aggregates, subqueries: &known, slots: self.slots.len() };
+        let late = LateColumns::of(items.iter().map(|item| &item.expr), planned).map(Box::new);
         for (at, item) in items.iter().enumerate() {
             let compiled = Compiled::stored(&item.expr, self.connection)?;
             let name = match &item.name {
@@ -291,22 +295,16 @@ impl Planner<'_> {
                     String::new()
                 }
             };
-            let literal = match &item.expr {
-                Expr::Slot { index, .. } => Some((*index, false)),
-                Expr::Negate(inner) => match &**inner {
-                    Expr::Slot { index, .. } => Some((*index, true)),
-                    _ => None,
-                },
-                _ => None,
+            let meta = match &item.meta {
+                Some(known) => ColumnMeta { name, ..known.clone() },
+                None => {
+                    let mut meta = meta_of(&compiled, &name);
+                    if !meta.column_type.is_coded() {
+                        put(&mut meta, planned.described(&item.expr)?);
+                    }
+                    meta
+                }
             };
-            // The slots behind those of literals are for subqueries.
-            if let Some((slot, negated)) = literal.filter(|(slot, _)| *slot < self.slots.len()) {
-                literals.push(LiteralColumn { position: at, slot, negated });
-            }
-            let mut meta = meta_of(&compiled, &name);
-            if let Some(known) = &item.meta {
-                meta = ColumnMeta { name, ..known.clone() };
-            }
             columns.push(pseudo_column(&compiled));
             metas.push(meta);
             output.push(match &item.expr {
@@ -350,7 +348,7 @@ impl Planner<'_> {
             is_seen_apart: metas.iter().any(|meta| is_seen_apart(&meta.column_type)),
             columns: Arc::from(metas),
             names,
-            literals,
+            late,
             body: Body::Select(Box::new(plan)),
         })
     }
@@ -533,7 +531,7 @@ pub(crate) fn meta_of(compiled: &Compiled, name: &str) -> ColumnMeta {
         column_type: result.column_type.clone(),
         collation: result.collation,
         not_null: !result.nullable,
-        traits: ColumnTraits::default(),
+        traits: ColumnTraits { told_as: result.told_as, ..ColumnTraits::default() },
         decimals: result.decimals,
         display_chars: result.display_chars,
     }

@@ -1,18 +1,19 @@
 //! UNION, INTERSECT, EXCEPT, and VALUES.
 
 use super::bind::Binder;
+use super::describe;
 use super::from::{From, columns_scope};
 use super::names::Name;
 use super::plan::*;
 use super::query::{Planner, is_descending, wider};
 use super::scope::Scope;
-use super::select::pseudo_column;
+use super::select::{CONNECTION_COLLATION, pseudo_column};
 use crate::expr::value_keys::ValueKeys;
-use crate::expr::{Compiled, seen_type};
+use crate::expr::{Compiled, ResultType, seen_type, united};
 use crate::{ColumnMeta, ColumnTraits, ErrorKind, SqlError};
 use sqlparser::ast;
 use std::sync::Arc;
-use types::{Column, ColumnType};
+use types::{Collation, Column, ColumnType};
 
 impl Planner<'_> {
     /// Plans what operators make of several queries, or VALUES.
@@ -26,7 +27,7 @@ impl Planner<'_> {
         self.branches(body, &mut branches, &mut operations)?;
         let columns = columns_of_branches(&branches)?;
         let names = branches[0].names.clone();
-        let metas = union_metas(&branches, &columns);
+        let metas = metas_of_branches(&branches, &columns, keeps_rows(&operations));
         let mut scope = Scope::default();
         scope.push(columns_scope(&metas, &names, ""));
         let order = order
@@ -98,7 +99,7 @@ impl Planner<'_> {
             .collect::<Result<Vec<_>, SqlError>>()?;
         let columns = columns_of_branches(&branches)?;
         let names = branches[0].names.clone();
-        let metas = union_metas(&branches, &columns);
+        let metas = metas_of_branches(&branches, &columns, false);
         let keys = ValueKeys::new(columns.iter().cloned());
         let operations = vec![SetOperation { operator: SetOperator::Union, all: true }; branches.len() - 1];
         let (order, limit) = (SortOrder::new(vec![], width), Limit::default());
@@ -188,28 +189,55 @@ fn name_in_values(name: &str) -> SqlError {
 
 /// The plan of a query whose columns have the values that expressions see.
 pub(super) fn of_columns(columns: Arc<[ColumnMeta]>, names: Vec<(usize, Name)>, body: Body) -> QueryPlan {
-    QueryPlan { columns, is_seen_apart: false, names, literals: vec![], body }
+    QueryPlan { columns, is_seen_apart: false, names, late: None, body }
 }
 
-/// How the columns of a union are described.
-pub(super) fn union_metas(branches: &[QueryPlan], columns: &[Column]) -> Arc<[ColumnMeta]> {
-    let describe = |(position, column): (usize, &Column)| {
-        let metas = || branches.iter().map(|branch| &branch.columns[position]);
-        ColumnMeta {
-            column_type: column.column_type.clone(),
-            collation: column.column_type.collation(),
-            not_null: !column.nullable,
-            decimals: metas().map(|meta| meta.decimals).max().unwrap_or_default(),
-            display_chars: metas().map(|meta| meta.display_chars).max().unwrap_or_default(),
+/// The descriptions of a union's columns, which have these types. `is_kept`: its rows are kept in a temporary
+/// table, since equal ones are reduced to one.
+pub(super) fn union_metas<'b>(
+    branches: impl Iterator<Item = &'b [ColumnMeta]> + Clone,
+    columns: &[Column],
+    is_kept: bool,
+) -> Vec<ColumnMeta> {
+    let column = |(position, column): (usize, &Column)| {
+        let of_branches = || branches.clone().filter_map(|branch| branch.get(position));
+        let plain = || ResultType::of(column.column_type.clone(), column.nullable);
+        let united = united(of_branches().map(describe::of_meta), CONNECTION_COLLATION);
+        let mut meta = ColumnMeta {
+            name: column.name.clone(),
+            column_type: ColumnType::Date,
+            collation: Collation::Binary,
+            not_null: true,
+            decimals: 0,
+            display_chars: 0,
             org_name: String::new(),
             org_table: String::new(),
             table: String::new(),
             database: String::new(),
-            traits: ColumnTraits::default(),
-            name: column.name.clone(),
+            traits: ColumnTraits { is_kept, ..ColumnTraits::default() },
+        };
+        describe::put(&mut meta, united.unwrap_or_else(plain));
+        meta.not_null = !column.nullable;
+        if is_kept && (meta.column_type.has_characters() || meta.column_type.is_binary()) {
+            meta.decimals = 0;
         }
+        meta
     };
-    columns.iter().enumerate().map(describe).collect()
+    columns.iter().enumerate().map(column).collect()
+}
+
+/// [`union_metas`] of plans.
+pub(super) fn metas_of_branches(
+    branches: &[QueryPlan],
+    columns: &[Column],
+    is_kept: bool,
+) -> Arc<[ColumnMeta]> {
+    union_metas(branches.iter().map(|branch| &*branch.columns), columns, is_kept).into()
+}
+
+/// True if rows are compared with each other: they are kept then.
+pub(super) fn keeps_rows(operations: &[SetOperation]) -> bool {
+    operations.iter().any(|operation| operation.operator != SetOperator::Union || !operation.all)
 }
 
 /// The columns of a union. Each has a type that can hold the values of every branch.

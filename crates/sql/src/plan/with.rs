@@ -9,7 +9,7 @@ use super::from::{From, columns_scope, distinct_names, result_scope};
 use super::plan::*;
 use super::query::Planner;
 use super::scope::ScopeTable;
-use super::set_operations::{columns_of_branches, of_columns, union_metas};
+use super::set_operations::{columns_of_branches, metas_of_branches, of_columns};
 use crate::expr::value_keys::ValueKeys;
 use crate::{ColumnMeta, ErrorKind, SqlError};
 use sqlparser::ast;
@@ -287,7 +287,7 @@ impl Planner<'_> {
     ) -> Result<QueryPlan, SqlError> {
         let mut columns = columns_of_branches(&anchors)?;
         columns.iter_mut().for_each(|column| column.nullable = true);
-        let metas = union_metas(&anchors, &columns);
+        let metas = metas_of_branches(&anchors, &columns, true);
         let number = self.with.recursions.get();
         self.with.recursions.set(number + 1);
         // The members read the columns under the names that the definition lists.

@@ -4,6 +4,7 @@ use super::super::SlotKind;
 use super::super::coded;
 use super::super::node::Node;
 use super::super::result_type::{Class, Derivation, Typed};
+use crate::ToldAs;
 use types::temporal::{read_date_time, read_time};
 use types::{Collation, ColumnType, Value};
 
@@ -11,12 +12,11 @@ use types::{Collation, ColumnType, Value};
 pub(in super::super) fn constant_type(value: &Value, connection: Collation) -> Typed {
     match value {
         Value::Null => Typed::null(),
-        Value::Int(number) => {
-            let chars = number.to_string().len() as u32;
-            let bytes = if i32::try_from(*number).is_ok() { 4 } else { 8 };
-            Typed::int(bytes, false, false).with_display(chars)
+        Value::Int(number) => integer_type(number.unsigned_abs(), *number < 0),
+        Value::UInt(number) => {
+            let digits = decimal_digits(*number);
+            Typed::int(8, true, false).with_display(digits)
         }
-        Value::UInt(number) => Typed::int(8, true, false).with_display(number.to_string().len() as u32),
         Value::Float(_) | Value::Double(_) => Typed::double(false),
         Value::Decimal(number) => {
             let precision = number.digits().max(number.scale().max(1));
@@ -26,8 +26,23 @@ pub(in super::super) fn constant_type(value: &Value, connection: Collation) -> T
         Value::Time(time) => Typed::new(ColumnType::Time { fsp: time.fsp }, false),
         Value::DateTime(moment) => Typed::new(ColumnType::DateTime { fsp: moment.fsp }, false),
         Value::Text(text) => Typed::text(types::collation::char_count(text) as u32, connection, false),
-        Value::Binary(bytes) => Typed::text(bytes.len() as u32, Collation::Binary, false),
+        Value::Binary(bytes) => Typed::text(bytes.len() as u32, Collation::Binary, false)
+            .without_decimals()
+            .told_as(ToldAs::Hexadecimal),
     }
+}
+
+/// How many digits a number has.
+fn decimal_digits(number: u64) -> u32 {
+    number.checked_ilog10().unwrap_or(0) + 1
+}
+
+/// The type of an integer that is written out.
+fn integer_type(number: u64, negative: bool) -> Typed {
+    let digits = decimal_digits(number);
+    let mut typed = Typed::int_as_wide(digits + u32::from(negative), false, false);
+    typed.result.digits = digits as u8;
+    typed
 }
 
 /// The type of a slot. Only the kind of its value is known.
@@ -140,5 +155,21 @@ fn align_constant(node: &mut Node, other: Class) {
     };
     if let Some(read) = read {
         *value = read;
+    }
+}
+
+/// Digits of the seconds' fraction that a value has as a moment or a time. A text that is known has its own,
+/// and another may have any number of them.
+pub(in super::super) fn seconds_digits(node: &Node, typed: &Typed) -> u8 {
+    match (typed.class, node) {
+        (Class::Text | Class::Binary, Node::Constant(Value::Text(text) | Value::Binary(text))) => {
+            let fraction = text.iter().rposition(|byte| *byte == b'.').map(|point| &text[point + 1..]);
+            fraction
+                .map_or(0, |digits| digits.iter().take(6).take_while(|digit| digit.is_ascii_digit()).count())
+                as u8
+        }
+        (Class::Text | Class::Binary | Class::Double, _) => 6,
+        (Class::Time | Class::DateTime | Class::Decimal, _) => typed.result.decimals.min(6),
+        (Class::Null | Class::Int | Class::UInt | Class::Date, _) => 0,
     }
 }

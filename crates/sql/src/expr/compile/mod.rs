@@ -5,31 +5,39 @@ mod collations;
 mod constants;
 mod unify;
 
+pub(super) use constants::seconds_digits;
 pub(super) use unify::{unify, unify_with_times};
 
 use super::coded;
 use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing, clock, json};
+use super::leaves::variable_type;
 use super::node::{self, Call, Conversion, Node, RowTest, SubqueryNode};
 use super::result_type::{Class, Derivation, Meaning, Typed};
-use super::{Arithmetic, ColumnRef, Comparison, Expr, Function, Quantifier, Subquery, SubqueryTest};
+use super::{
+    Arithmetic, ColumnRef, Comparison, Expr, Function, Leaf, Leaves, Quantifier, Subquery, SubqueryTest,
+    VariableScope,
+};
 use crate::names::charsets;
 use crate::text::SlotKind;
 use crate::variables::{self, Kind};
-use crate::{ErrorKind, SqlError};
+use crate::{ErrorKind, SqlError, ToldAs};
 use types::{Collation, ColumnType, Value};
 
 /// How deep an expression may be nested. Evaluation is recursive, and the stack is limited.
 const DEPTH_MAX: u32 = 500;
 
+/// The widest BIGINT, with a sign.
+const NEGATED_CHARS_MAX: u32 = 21;
+
 type Compiled = (Node, Typed);
 
 pub(super) fn compile(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
-    Compiler { connection, depth: 0 }.expr(expr)
+    Compiler { connection, depth: 0, leaves: None }.expr(expr)
 }
 
 /// As [`compile`], but a column gives its values as they are stored.
 pub(super) fn compile_stored(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
-    Compiler { connection, depth: 0 }.stored(expr)
+    Compiler { connection, depth: 0, leaves: None }.stored(expr)
 }
 
 /// As [`compile`], where a number is wanted.
@@ -41,9 +49,19 @@ pub(super) fn compile_number(expr: &Expr, connection: Collation) -> Result<Compi
     Ok(compiled)
 }
 
-struct Compiler {
+/// As [`compile`], with what is known of the leaves. The node is of no use but for its constants.
+pub(super) fn compile_with(
+    expr: &Expr,
+    connection: Collation,
+    leaves: &dyn Leaves,
+) -> Result<Compiled, SqlError> {
+    Compiler { connection, depth: 0, leaves: Some(leaves) }.expr(expr)
+}
+
+struct Compiler<'l> {
     connection: Collation,
     depth: u32,
+    leaves: Option<&'l dyn Leaves>,
 }
 
 /// The left and the right side of an operator.
@@ -55,7 +73,7 @@ fn cast_to(side: &mut Compiled, to: &ColumnType) {
     *side = (Node::Cast { operand, to: to.clone() }, Typed::new(to.clone(), nullable));
 }
 
-impl Compiler {
+impl Compiler<'_> {
     fn expr(&mut self, expr: &Expr) -> Result<Compiled, SqlError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -109,8 +127,8 @@ impl Compiler {
             Expr::Constant(value) => {
                 (Node::Constant(value.clone()), constants::constant_type(value, self.connection))
             }
-            Expr::Slot { index, kind } => (Node::Slot(*index), constants::slot_type(*kind, self.connection)),
-            Expr::Column(column) => column_node(column),
+            Expr::Slot { index, kind } => self.slot(*index, *kind),
+            Expr::Column(column) => self.column(column),
             Expr::Outer(outer) => {
                 let typed = coded::seen(&outer.column_type, outer.nullable);
                 (coded_node(Node::Outer(outer.index), &outer.column_type), typed)
@@ -119,7 +137,7 @@ impl Compiler {
             Expr::Negate(operand) => self.negate(operand)?,
             Expr::BitNot(operand) => {
                 let (operand, typed) = self.number(operand)?;
-                (Node::BitNot(Box::new(operand)), Typed::int(8, true, typed.nullable()))
+                (Node::BitNot(Box::new(operand)), Typed::bigint(true, typed.nullable()))
             }
             Expr::Arithmetic { op, left, right } => {
                 let (left, right) = (self.number(left)?, self.number(right)?);
@@ -186,18 +204,51 @@ impl Compiler {
             Expr::Call { function, arguments } => self.call(function, arguments)?,
             Expr::SystemVariable { scope, cache, name } => {
                 let node = Node::SystemVariable { scope: *scope, cache: cache.clone(), name: name.clone() };
-                (node, self.system_variable(name))
+                (node, self.system_variable(*scope, cache.as_deref(), name))
             }
-            Expr::UserVariable(name) => {
-                let typed = Typed::text(16_383, self.connection, true).with_derivation(Derivation::Implicit);
-                (Node::UserVariable(name.clone()), typed)
-            }
+            Expr::UserVariable(name) => (Node::UserVariable(name.clone()), self.user_variable(name)),
             Expr::AssignUserVariable { name, value } => {
                 let (value, typed) = self.boxed(value)?;
-                let typed = Typed { meaning: Meaning::Plain, ..typed };
+                let typed = assigned_type(&value, typed);
                 (Node::AssignUserVariable { name: name.clone(), value }, typed)
             }
         })
+    }
+
+    /// True unless the session is known to be in another mode than the default.
+    fn is_strict(&self) -> bool {
+        self.leaves.and_then(Leaves::environment).is_none_or(|environment| environment.sql_mode().strict)
+    }
+
+    fn column(&self, column: &ColumnRef) -> Compiled {
+        let known = self.leaves.and_then(|leaves| leaves.column(column));
+        match known.filter(|result| !result.column_type.is_coded()) {
+            Some(result) => (column_node(column).0, Typed::of_result(result)),
+            None => column_node(column),
+        }
+    }
+
+    fn slot(&self, index: usize, kind: SlotKind) -> Compiled {
+        let constant = |value: Value| {
+            let typed = constants::constant_type(&value, self.connection);
+            (Node::Constant(value), typed)
+        };
+        match self.leaves.and_then(|leaves| leaves.slot(index)) {
+            None => (Node::Slot(index), constants::slot_type(kind, self.connection)),
+            Some(Leaf::Result(result)) => (Node::Slot(index), Typed::of_result(result)),
+            Some(Leaf::Literal(value, text)) => {
+                let (node, typed) = constant(value);
+                (node, typed.of_literal(&text).computed().told_as(ToldAs::Itself))
+            }
+            Some(Leaf::Parameter(value)) => {
+                let (node, mut typed) = constant(value);
+                if let ColumnType::Int { unsigned, .. } = typed.result.column_type {
+                    typed = Typed::bigint(unsigned, true);
+                }
+                typed.result.nullable = true;
+                (node, typed)
+            }
+        }
     }
 
     fn comparison(&mut self, op: Comparison, left: &Expr, right: &Expr) -> Result<Compiled, SqlError> {
@@ -302,9 +353,8 @@ impl Compiler {
             _ => {}
         }
         let (operand, typed) = (Box::new(operand.0), operand.1);
-        // A value that cannot be converted becomes NULL only for dates and times.
-        let nullable = typed.nullable() || Class::of(to).is_temporal();
-        let result = Typed::new(to.clone(), nullable).with_derivation(Derivation::Implicit);
+        let mut result = cast_type(&operand, &typed, to).with_derivation(Derivation::Implicit);
+        result.result.nullable |= result.class.is_text() && self.is_strict();
         Ok((Node::Cast { operand, to: to.clone() }, result))
     }
 
@@ -339,24 +389,41 @@ impl Compiler {
             | ColumnType::Text { collation: own, .. } => *own = collation,
             _ => {}
         }
-        Ok((node, typed.with_derivation(Derivation::Explicit)))
+        Ok((node, typed.computed().with_derivation(Derivation::Explicit)))
+    }
+
+    fn user_variable(&self, name: &str) -> Typed {
+        match self.leaves.and_then(Leaves::environment) {
+            Some(environment) => variable_type(&environment.user_variable(name), self.connection),
+            None => Typed::text(16_383, self.connection, true).with_derivation(Derivation::Implicit),
+        }
     }
 
     /// The type of a system variable. An unknown one is an error when it is read.
-    fn system_variable(&self, name: &str) -> Typed {
+    fn system_variable(&self, scope: VariableScope, cache: Option<&str>, name: &str) -> Typed {
         match variables::find(name).map(|variable| variable.definition().kind) {
-            Some(Kind::Unsigned { .. }) => Typed::int(8, true, true).with_display(21),
-            Some(Kind::Signed { .. }) => Typed::int(8, false, true).with_display(21),
+            Some(Kind::Unsigned { .. }) => Typed::bigint(true, true),
+            Some(Kind::Signed { .. }) => Typed::bigint(false, true),
             Some(Kind::Boolean { .. }) => Typed::int(8, false, true).with_display(1),
             Some(Kind::Double { .. }) => Typed::double_with(6, true).with_display(21),
-            _ => Typed::system(1024, true),
+            _ => {
+                let environment = self.leaves.and_then(Leaves::environment);
+                let value = environment.and_then(|known| known.system_variable(scope, cache, name).ok());
+                let chars = match &value {
+                    Some(Value::Text(text)) => types::collation::char_count(text) as u32,
+                    _ => 1024,
+                };
+                Typed::system(chars, true)
+            }
         }
     }
 
     fn subquery(&mut self, subquery: &Subquery) -> Result<Compiled, SqlError> {
         let parameters = self.stored_list(&subquery.parameters)?;
         let given = subquery.plan.columns().first().map(|meta| coded::seen(&meta.column_type, true));
-        let given = given.unwrap_or_else(Typed::null);
+        let known = self.leaves.and_then(|leaves| leaves.subquery(&*subquery.plan));
+        let known = known.filter(|result| !result.column_type.is_coded()).map(Typed::of_result);
+        let given = known.or(given).unwrap_or_else(Typed::null);
         let (test, typed) = match &subquery.test {
             SubqueryTest::Value => (node::SubqueryTest::Value, given),
             SubqueryTest::Exists => (node::SubqueryTest::Exists, Typed::boolean(false)),
@@ -406,20 +473,31 @@ impl Compiler {
             _ => None,
         };
         if let Some(negated) = negated {
-            let typed = constants::constant_type(&negated, self.connection);
+            let typed = match typed.class {
+                Class::Double => {
+                    let chars = typed.chars() + 1;
+                    typed.with_display(chars)
+                }
+                Class::Decimal => typed,
+                _ => constants::constant_type(&negated, self.connection),
+            };
             return Ok((Node::Constant(negated), typed));
         }
         let nullable = typed.nullable();
         let typed = match typed.class {
             Class::Null | Class::Text | Class::Binary | Class::Double => {
-                Typed::double_with(typed.digits_as_double(), nullable)
+                let chars = typed.chars() + 1;
+                Typed::double_with(typed.digits_as_double(), nullable).with_display(chars)
             }
-            Class::Decimal => typed,
+            Class::Decimal => {
+                let chars = typed.chars() + 1;
+                typed.with_sign().with_display(chars)
+            }
             Class::Time | Class::DateTime if typed.digits().1 > 0 => {
                 let (whole, scale) = typed.digits();
                 Typed::decimal(whole + scale as u32, scale, nullable)
             }
-            _ => Typed::int(8, false, nullable),
+            _ => Typed::int_as_wide((typed.chars() + 1).min(NEGATED_CHARS_MAX), false, nullable),
         };
         Ok((Node::Negate(node), typed))
     }
@@ -443,7 +521,8 @@ impl Compiler {
         let (operand, typed) = (Box::new(operand.0), operand.1);
         let collation = collations::for_comparison(&[&typed, &slot], "in", self.connection)?;
         let node = Node::InSlot { operand, index, collation, negated };
-        Ok((node, Typed::boolean(true)))
+        let has_null = self.leaves.and_then(|leaves| leaves.list_has_null(index));
+        Ok((node, Typed::boolean(typed.nullable() || has_null.unwrap_or(true))))
     }
 
     fn in_list(&mut self, operand: &Expr, list: &[Expr], negated: bool) -> Result<Compiled, SqlError> {
@@ -524,7 +603,10 @@ impl Compiler {
             }
             None => self.connection,
         };
-        let (typed, to) = unify(&results.iter().collect::<Vec<_>>(), "case", self.connection)?;
+        let (mut typed, to) = unify(&results.iter().collect::<Vec<_>>(), "case", self.connection)?;
+        // As in MariaDB, the result of a condition that may be unknown may be NULL.
+        let tested = operand.iter().map(|(_, typed)| typed).chain(&conditions);
+        typed.result.nullable |= tested.map(Typed::nullable).any(|nullable| nullable);
         let operand = operand.map(|(node, _)| Box::new(node));
         Ok((Node::Case { operand, whens: nodes.into(), otherwise, collation, to }, typed))
     }
@@ -594,6 +676,7 @@ impl Compiler {
             connection: self.connection,
             collation,
             derivation,
+            is_strict: self.is_strict(),
             to: Conversion::None,
         };
         let typed = typing(&mut call)?;
@@ -638,22 +721,71 @@ impl Compiler {
             Class::Text | Class::Binary | Class::Double => 6,
             _ => 0,
         };
+        let own = constants::seconds_digits(&operand, &typed);
         let fsp = match unit {
             _ if unit.has_fraction() => 6,
-            super::IntervalUnit::Second => typed.result.decimals.min(6).max(amount_decimals.min(6)),
-            _ => typed.result.decimals.min(6),
+            super::IntervalUnit::Second => own.max(amount_decimals.min(6)),
+            _ => own,
         };
         let result = match typed.class {
             Class::Date if unit.is_of_days() => Typed::new(ColumnType::Date, true),
             Class::Date | Class::DateTime => Typed::new(ColumnType::DateTime { fsp }, true),
             Class::Time if !unit.is_of_months() => Typed::new(ColumnType::Time { fsp }, true),
             Class::Time => Typed::new(ColumnType::DateTime { fsp }, true),
-            _ => Typed::text(26, self.connection, true),
+            _ => {
+                let chars = if fsp == 0 { 19 } else { 20 + u32::from(fsp) };
+                let mut typed = Typed::text(chars, self.connection, true).told_as(ToldAs::Char);
+                typed.result.decimals = fsp;
+                typed
+            }
         };
         let class = result.class;
         let node = Node::DateArithmetic { sides: Box::new((operand, amount)), unit, subtract, class };
         Ok((node, result))
     }
+}
+
+/// A length that CAST does not give is that of its operand.
+const CAST_CHARS_UNSAID: u32 = 16_777_215;
+
+/// The type of a CAST.
+fn cast_type(operand: &Node, from: &Typed, to: &ColumnType) -> Typed {
+    // A value that cannot be converted becomes NULL only for dates and times.
+    let nullable = from.nullable() || Class::of(to).is_temporal();
+    match *to {
+        ColumnType::Int { unsigned, .. } => {
+            let is_signed = !unsigned || matches!(operand, Node::Constant(Value::Int(0..) | Value::UInt(_)));
+            let chars = match from.class {
+                Class::Double => 20,
+                _ if !is_signed && !matches!(from.class, Class::UInt) => 20,
+                _ if unsigned => from.chars(),
+                _ => from.chars().max(2),
+            };
+            Typed::int_as_wide(chars.min(20), unsigned, nullable)
+        }
+        ColumnType::Double { .. } => Typed::new(to.clone(), true),
+        ColumnType::Char { chars, collation } | ColumnType::Varchar { chars, collation } => {
+            let chars = if chars >= CAST_CHARS_UNSAID { from.chars() } else { chars };
+            Typed::text(chars, collation, nullable).without_decimals()
+        }
+        ColumnType::Binary { bytes } | ColumnType::Varbinary { bytes } => {
+            let bytes = if bytes >= CAST_CHARS_UNSAID { from.bytes() } else { bytes };
+            Typed::text(bytes, Collation::Binary, nullable).without_decimals()
+        }
+        _ => Typed::new(to.clone(), nullable),
+    }
+}
+
+/// The type of what is assigned to a user variable. As in MariaDB, an integer column becomes a BIGINT of its
+/// width.
+fn assigned_type(value: &Node, typed: Typed) -> Typed {
+    let typed = match (value, &typed.result.column_type) {
+        (Node::Column { .. }, ColumnType::Int { unsigned, .. }) => {
+            Typed::int(8, *unsigned, typed.nullable()).with_display(typed.chars())
+        }
+        _ => typed,
+    };
+    Typed { meaning: Meaning::Plain, ..typed }
 }
 
 fn column_node(column: &ColumnRef) -> Compiled {
@@ -768,6 +900,15 @@ fn numeric_class(typed: &Typed) -> Class {
 }
 
 pub(super) fn arithmetic_type(op: Arithmetic, left: &Typed, right: &Typed) -> Typed {
+    let typed = signed_arithmetic_type(op, left, right);
+    match typed.class {
+        Class::Decimal => sign_of_decimal(typed, op, left, right),
+        _ => typed,
+    }
+}
+
+/// The same, where a decimal may have a sign.
+fn signed_arithmetic_type(op: Arithmetic, left: &Typed, right: &Typed) -> Typed {
     let (a, b) = (numeric_class(left), numeric_class(right));
     let unsigned = a == Class::UInt || b == Class::UInt;
     let nullable = left.nullable() || right.nullable();
@@ -780,11 +921,9 @@ pub(super) fn arithmetic_type(op: Arithmetic, left: &Typed, right: &Typed) -> Ty
         | Arithmetic::BitOr
         | Arithmetic::BitXor
         | Arithmetic::ShiftLeft
-        | Arithmetic::ShiftRight => Typed::int(8, true, nullable),
-        Arithmetic::IntegerDivide => Typed::int(8, unsigned, true),
-        Arithmetic::Divide if double => {
-            Typed::double_with(left_decimals.max(right_decimals) + super::DIVISION_INCREMENT as u32, true)
-        }
+        | Arithmetic::ShiftRight => Typed::bigint(true, nullable),
+        Arithmetic::IntegerDivide => whole_quotient_type(left, unsigned),
+        Arithmetic::Divide if double => double_quotient_type(left, right),
         Arithmetic::Divide => {
             let scale = left_scale.saturating_add(super::DIVISION_INCREMENT);
             Typed::decimal(left_whole + right_scale as u32 + scale as u32, scale, true)
@@ -794,7 +933,7 @@ pub(super) fn arithmetic_type(op: Arithmetic, left: &Typed, right: &Typed) -> Ty
             let scale = left_scale.max(right_scale);
             Typed::decimal(left_whole.max(right_whole) + scale as u32, scale, true)
         }
-        Arithmetic::Modulo => Typed::int(8, a == Class::UInt, true),
+        Arithmetic::Modulo => Typed::int_of_digits(left_whole.max(right_whole), a == Class::UInt, true),
         Arithmetic::Multiply if double => Typed::double_with(left_decimals + right_decimals, nullable),
         _ if double => Typed::double_with(left_decimals.max(right_decimals), nullable),
         Arithmetic::Multiply if decimal => {
@@ -805,6 +944,41 @@ pub(super) fn arithmetic_type(op: Arithmetic, left: &Typed, right: &Typed) -> Ty
             let scale = left_scale.max(right_scale);
             Typed::decimal(left_whole.max(right_whole) + 1 + scale as u32, scale, nullable)
         }
-        _ => Typed::int(8, unsigned, nullable),
+        Arithmetic::Multiply => Typed::int_of_digits(left_whole + right_whole, unsigned, nullable),
+        _ => Typed::int_of_digits(left_whole.max(right_whole) + 1, unsigned, nullable),
     }
+}
+
+/// The type of a DIV: as many digits as the dividend has before the point. As in MariaDB, without a sign.
+fn whole_quotient_type(left: &Typed, unsigned: bool) -> Typed {
+    let unsigned = unsigned || left.is_unsigned();
+    let chars = match left.class {
+        Class::Null | Class::Double | Class::Text | Class::Binary => left.chars(),
+        _ => left.digits().0,
+    };
+    Typed::int_as_wide(chars.clamp(1, WHOLE_QUOTIENT_CHARS_MAX), unsigned, true)
+}
+
+const WHOLE_QUOTIENT_CHARS_MAX: u32 = 21;
+
+fn double_quotient_type(left: &Typed, right: &Typed) -> Typed {
+    let decimals = left.digits_as_double().max(right.digits_as_double());
+    let typed = Typed::double_with(decimals + super::DIVISION_INCREMENT as u32, true);
+    let own = left.digits_as_double();
+    if u32::from(typed.result.decimals) == decimals + super::DIVISION_INCREMENT as u32 && left.chars() > own {
+        let chars = left.chars() - own + u32::from(typed.result.decimals);
+        let chars_max = typed.chars();
+        return typed.with_display(chars.min(chars_max));
+    }
+    typed
+}
+
+/// The sum, product or quotient of decimals without sign has none.
+fn sign_of_decimal(typed: Typed, op: Arithmetic, left: &Typed, right: &Typed) -> Typed {
+    let unsigned = match op {
+        Arithmetic::Subtract => false,
+        Arithmetic::Modulo => left.is_unsigned(),
+        _ => left.is_unsigned() && right.is_unsigned(),
+    };
+    if unsigned { typed.without_sign() } else { typed }
 }

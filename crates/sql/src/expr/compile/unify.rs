@@ -3,7 +3,7 @@
 use super::super::node::Conversion;
 use super::super::result_type::{Class, Derivation, Typed};
 use super::collations;
-use crate::SqlError;
+use crate::{SqlError, ToldAs};
 use types::{Collation, ColumnType};
 
 /// The type that holds values of all these types, and the conversion that each value needs.
@@ -39,7 +39,8 @@ fn unify_values(
             return Ok((Typed::new(ColumnType::Float { unsigned: false }, nullable), Conversion::None));
         }
         if any(Class::Double) {
-            return Ok((Typed::double(nullable), Conversion::Double));
+            let decimals = known.iter().map(|typed| typed.digits_as_double()).max().unwrap_or_default();
+            return Ok((Typed::double_with(decimals, nullable).with_display(chars), Conversion::Double));
         }
         let whole = known.iter().map(|typed| typed.digits().0).max().unwrap_or(1);
         let scale = known.iter().map(|typed| typed.digits().1).max().unwrap_or(0);
@@ -48,11 +49,21 @@ fn unify_values(
         if any(Class::Decimal) || mixed {
             let scale_is_known = known.iter().all(|typed| typed.scale_is_known);
             let mut typed = Typed::decimal(whole + scale as u32, scale, nullable);
+            if known
+                .iter()
+                .all(|typed| matches!(typed.result.column_type, ColumnType::Decimal { unsigned: true, .. }))
+            {
+                typed = typed.without_sign();
+            }
             typed.scale_is_known = scale_is_known;
             return Ok((typed, Conversion::Decimal(scale_is_known.then_some(scale))));
         }
         let bytes = known.iter().map(|typed| int_bytes(typed)).max().unwrap_or(8);
         let unsigned = all(Class::UInt);
+        if known.iter().all(|typed| typed.result.column_type == ColumnType::Year) {
+            return Ok((Typed::new(ColumnType::Year, nullable), Conversion::None));
+        }
+        let chars = whole + u32::from(!unsigned);
         return Ok((Typed::int(bytes, unsigned, nullable).with_display(chars), Conversion::None));
     }
     if known.iter().all(|typed| typed.class.is_temporal()) {
@@ -66,7 +77,11 @@ fn unify_values(
         return Ok((Typed::new(column_type, nullable), to));
     }
     let (collation, derivation) = collations::aggregate(&known, operation, connection)?;
-    let typed = Typed::text(chars, collation, nullable).with_derivation(derivation.max(Derivation::Explicit));
+    let mut typed = Typed::text(chars, collation, nullable);
+    if known.iter().filter(|typed| typed.class.is_text()).all(|typed| is_told_as_char(typed)) {
+        typed = typed.told_as(ToldAs::Char);
+    }
+    let typed = typed.with_derivation(derivation.max(Derivation::Explicit));
     Ok((typed, if collation == Collation::Binary { Conversion::Binary } else { Conversion::Text }))
 }
 
@@ -99,6 +114,11 @@ pub(in super::super) fn unify_with_times(types: &[&Typed]) -> Option<(Typed, Con
     let (column_type, to) = temporal(class, fsp, shown);
     // A text may be no time.
     Some((Typed::new(column_type, true), to))
+}
+
+fn is_told_as_char(typed: &Typed) -> bool {
+    matches!(typed.result.column_type, ColumnType::Char { .. } | ColumnType::Binary { .. })
+        || typed.result.told_as == ToldAs::Char
 }
 
 fn int_bytes(typed: &Typed) -> u8 {

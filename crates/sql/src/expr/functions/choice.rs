@@ -9,7 +9,7 @@ use crate::expr::evaluate::compare;
 use crate::expr::node::Conversion;
 use crate::expr::result_type::Typed;
 use std::cmp::Ordering;
-use types::{DateTime, ValueRef};
+use types::{ColumnType, DateTime, ValueRef};
 
 functions! {
     "Choice and Comparison Functions";
@@ -42,7 +42,7 @@ functions! {
         arguments: "value, other",
         arity: 2..=2,
         typing: |t| {
-            let mut typed = t.types[0].clone();
+            let mut typed = t.types[0].clone().computed();
             typed.result.nullable = true;
             Ok(typed)
         },
@@ -194,7 +194,8 @@ functions! {
 
 /// The type that the arguments from `first` on have together.
 fn unified(typing: &mut Typing<'_>, first: usize) -> std::result::Result<Typed, SqlError> {
-    let (typed, to) = unify(&typing.all()[first..], typing.name, typing.connection)?;
+    let (mut typed, to) = unify(&typing.all()[first..], typing.name, typing.connection)?;
+    typed.result.nullable |= typing.nullable();
     typing.to = to;
     Ok(typed)
 }
@@ -223,6 +224,10 @@ fn extreme_type(typing: &mut Typing<'_>) -> std::result::Result<Typed, SqlError>
         return Ok(typed);
     }
     let typed = unified(typing, 0)?;
+    if let ColumnType::Double { .. } = typed.result.column_type {
+        // As in MariaDB, as wide as what is computed.
+        return Ok(Typed::double_with(typed.digits_as_double(), typing.nullable()));
+    }
     // A number beside texts makes the texts numbers.
     let has_number = typing.types.iter().any(|typed| typed.class.is_numeric());
     if has_number && typing.types.iter().any(|typed| typed.class.is_text()) {

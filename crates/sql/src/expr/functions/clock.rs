@@ -3,6 +3,7 @@
 use super::arguments::{Arguments, Result};
 use super::moment_text;
 use super::time::SECOND_MICROS;
+use super::widths::{SECONDS_CHARS, digits_of, formatted_chars, seconds_type};
 use crate::expr::Context;
 use crate::expr::evaluate::convert::{new_text, now, to_date_time};
 use crate::expr::result_type::{Meaning, Typed};
@@ -18,7 +19,7 @@ functions! {
         aliases: ["current_timestamp", "localtime", "localtimestamp"],
         arguments: "[digits]",
         arity: 0..=1,
-        typing: |t| Ok(t.date_time(digits_of(t.types), false)),
+        typing: |t| Ok(t.date_time(digits_of(t), false)),
         evaluate: |a| Ok(ValueRef::DateTime(now(a.context, fsp(a)?))),
         help: "Gives the date and time when the statement started, with so many digits of its seconds' fraction.",
         example: "NOW(3)" => "2023-11-14 22:13:20.123",
@@ -28,7 +29,7 @@ functions! {
         arguments: "[digits]",
         arity: 0..=1,
         constancy: Varies,
-        typing: |t| Ok(t.date_time(digits_of(t.types), false)),
+        typing: |t| Ok(t.date_time(digits_of(t), false)),
         evaluate: |a| Ok(ValueRef::DateTime(now(a.context, fsp(a)?))),
         help: "Gives the date and time of the statement.",
         example: "SYSDATE()" => "2023-11-14 22:13:20",
@@ -48,7 +49,7 @@ functions! {
         aliases: ["current_time"],
         arguments: "[digits]",
         arity: 0..=1,
-        typing: |t| Ok(t.time(digits_of(t.types), false)),
+        typing: |t| Ok(t.time(digits_of(t), false)),
         evaluate: |a| Ok(ValueRef::Time(now(a.context, fsp(a)?).time())),
         help: "Gives the time of day when the statement started.",
         example: "CURTIME()" => "22:13:20",
@@ -57,7 +58,7 @@ functions! {
         name: "utc_timestamp",
         arguments: "[digits]",
         arity: 0..=1,
-        typing: |t| Ok(t.date_time(digits_of(t.types), false)),
+        typing: |t| Ok(t.date_time(digits_of(t), false)),
         evaluate: |a| Ok(ValueRef::DateTime(utc(a.context, fsp(a)?))),
         help: "Gives the date and time when the statement started, in UTC.",
         example: "UTC_TIMESTAMP()" => "2023-11-14 22:13:20",
@@ -75,7 +76,7 @@ functions! {
         name: "utc_time",
         arguments: "[digits]",
         arity: 0..=1,
-        typing: |t| Ok(t.time(digits_of(t.types), false)),
+        typing: |t| Ok(t.time(digits_of(t), false)),
         evaluate: |a| Ok(ValueRef::Time(utc(a.context, fsp(a)?).time())),
         help: "Gives the time of day when the statement started, in UTC.",
         example: "UTC_TIME()" => "22:13:20",
@@ -85,10 +86,10 @@ functions! {
         arguments: "[moment]",
         arity: 0..=1,
         typing: |t| {
-            if t.fsp(0) == 0 && !t.types.first().is_some_and(|typed| typed.class.is_text()) {
-                return Ok(Typed::int(8, false, !t.types.is_empty()));
-            }
-            Ok(Typed { scale_is_known: false, ..Typed::decimal(17, 6, true) })
+            Ok(match t.time_fsp(0) {
+                0 => Typed::int(8, false, true).with_display(SECONDS_CHARS),
+                fsp => Typed { scale_is_known: false, ..seconds_type(fsp) },
+            })
         },
         evaluate: unix_timestamp,
         help: "Gives the seconds from 1970 in UTC to a moment of the session's time zone, or to the start of the \
@@ -100,8 +101,8 @@ functions! {
         arguments: "seconds[, format]",
         arity: 1..=2,
         typing: |t| Ok(match t.types {
-            [_] => t.date_time(t.fsp(0), true),
-            _ => t.plain(255, true),
+            [_] => t.date_time(t.time_fsp(0), true),
+            _ => t.plain(formatted_chars(t, 1), true).without_decimals(),
         }),
         evaluate: from_unix_time,
         help: "Gives the moment so many seconds after 1970 in UTC, in the session's time zone. With a format: as a \
@@ -112,7 +113,7 @@ functions! {
         name: "convert_tz",
         arguments: "moment, from, to",
         arity: 3..=3,
-        typing: |t| Ok(t.date_time(t.fsp(0), true)),
+        typing: |t| Ok(t.date_time(t.time_fsp(0), true)),
         evaluate: convert_tz,
         help: "Gives what a clock of one time zone shows when a clock of another zone shows a moment. Zones are \
                names of the tz database, `+hh:mm` or SYSTEM. Unknown ones give NULL.",
@@ -136,10 +137,6 @@ fn convert_tz<'a>(a: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
 
 /// The digits of a moment's seconds that its type has room for: the argument is a constant whose value the
 /// evaluation knows.
-fn digits_of(arguments: &[Typed]) -> u8 {
-    if arguments.is_empty() { 0 } else { 6 }
-}
-
 /// # Errors
 /// 1426 for more than six digits.
 fn fsp(arguments: &Arguments<'_, '_>) -> Result<u8> {

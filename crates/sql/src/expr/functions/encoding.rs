@@ -6,6 +6,7 @@ use super::secrets::{checksum, crc32};
 use super::text::too_long;
 use super::time::named_locale;
 use super::typing::int_of;
+use super::widths::{grouped_chars, hexadecimal_chars};
 use crate::ErrorKind;
 use crate::expr::evaluate::convert::{self, Number};
 use crate::expr::result_type::Typed;
@@ -22,7 +23,7 @@ functions! {
         name: "hex",
         arguments: "value",
         arity: 1..=1,
-        typing: |t| Ok(t.plain(t.chars(0).saturating_mul(8).max(16), t.nullable())),
+        typing: |t| Ok(t.plain(hexadecimal_chars(t), t.nullable()).without_decimals()),
         evaluate: hex_of,
         help: "Gives a number in hexadecimal digits, or each byte of a text as two digits.",
         example: "HEX(255)" => "FF",
@@ -31,7 +32,7 @@ functions! {
         name: "unhex",
         arguments: "digits",
         arity: 1..=1,
-        typing: |t| Ok(Typed::text(t.chars(0).div_ceil(2), Collation::Binary, true)),
+        typing: |t| Ok(Typed::text(t.bytes(0).div_ceil(2), Collation::Binary, true).without_decimals()),
         evaluate: |a| Ok(a.give_binary(&or_null!(unhex(or_null!(a.text(0)?))))),
         help: "Gives the bytes that pairs of hexadecimal digits stand for, or NULL if there are other characters.",
         example: "UNHEX('4C61')" => "La",
@@ -81,7 +82,7 @@ functions! {
         name: "bin",
         arguments: "number",
         arity: 1..=1,
-        typing: |t| Ok(t.plain(64, true)),
+        typing: |t| Ok(t.plain(65, true)),
         evaluate: |a| in_base(a, 10, 2),
         help: "Gives a number in binary digits.",
         example: "BIN(12)" => "1100",
@@ -90,7 +91,7 @@ functions! {
         name: "oct",
         arguments: "number",
         arity: 1..=1,
-        typing: |t| Ok(t.plain(64, true)),
+        typing: |t| Ok(t.plain(65, true)),
         evaluate: |a| in_base(a, 10, 8),
         help: "Gives a number in octal digits.",
         example: "OCT(12)" => "14",
@@ -99,7 +100,7 @@ functions! {
         name: "conv",
         arguments: "number, from, to",
         arity: 3..=3,
-        typing: |t| Ok(t.plain(64, true)),
+        typing: |t| Ok(t.plain(65, true)),
         evaluate: |a| match (a.int(1)?, a.int(2)?) {
             (Some(from), Some(to)) => in_base(a, from, to),
             (None, _) | (_, None) => Ok(ValueRef::Null),
@@ -127,7 +128,7 @@ functions! {
         name: "format",
         arguments: "number, digits[, locale]",
         arity: 2..=3,
-        typing: |t| Ok(t.plain(t.chars(0).saturating_mul(2).saturating_add(31), t.nullable())),
+        typing: |t| Ok(t.plain(grouped_chars(t), t.nullable())),
         evaluate: format,
         help: "Gives a number with so many digits after the point, and with commas between thousands, or as people \
                of a locale write it: 'de_DE'.",

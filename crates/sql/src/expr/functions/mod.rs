@@ -118,6 +118,7 @@ pub(crate) mod syntax;
 pub(crate) mod text;
 pub(crate) mod time;
 mod typing;
+mod widths;
 mod windows;
 
 pub(super) use arguments::{Arguments, Evaluate};

@@ -23,8 +23,10 @@ functions! {
             Class::Null | Class::Text | Class::Binary | Class::Double => {
                 Typed::double_with(t.types[0].digits_as_double(), t.nullable())
             }
-            Class::Decimal | Class::UInt => t.types[0].clone(),
-            Class::Int | Class::Date | Class::Time | Class::DateTime => t.int(8),
+            Class::Decimal => t.types[0].clone(),
+            Class::Int => Typed::int_as_wide(t.chars(0), false, t.nullable()),
+            Class::UInt => Typed::int_as_wide(t.chars(0), true, t.nullable()),
+            Class::Date | Class::Time | Class::DateTime => t.int(8),
         }),
         evaluate: |a| Ok(match or_null!(a.number(0)?) {
             Number::Int(number) => match number.checked_abs() {
@@ -308,10 +310,18 @@ type Given = std::result::Result<Typed, SqlError>;
 fn whole_type(typing: &mut Typing<'_>) -> Given {
     let (nullable, first) = (typing.nullable(), &typing.types[0]);
     Ok(match first.class {
-        Class::Null | Class::Text | Class::Binary | Class::Double => Typed::double(nullable),
+        Class::Null | Class::Text | Class::Binary | Class::Double => Typed::double_with(0, nullable),
         Class::Decimal if first.digits().0 >= 18 => Typed::decimal(first.digits().0 + 1, 0, nullable),
-        Class::UInt => Typed::int(8, true, nullable),
-        Class::Decimal | Class::Int | Class::Date | Class::Time | Class::DateTime => typing.int(8),
+        Class::Decimal => {
+            let (whole, scale) = first.digits();
+            let unsigned = first.is_unsigned();
+            // Downwards, a number without sign gets no further digit.
+            let carries = scale > 0 && !(unsigned && typing.name == "floor");
+            Typed::int_of_digits(whole + u32::from(carries), unsigned, nullable)
+        }
+        Class::Int | Class::UInt => (*first).clone(),
+        Class::Date => Typed::int_of_digits(first.digits().0, true, nullable),
+        Class::Time | Class::DateTime => typing.int(8),
     })
 }
 
@@ -345,18 +355,34 @@ fn rounded_type(typing: &mut Typing<'_>) -> Given {
             None if has_places => Typed::double(nullable),
             None => Typed::double_with(0, nullable),
         },
-        // If the number of digits is not constant, there are no more of them than before.
         Class::Decimal => {
             let (whole, scale) = first.digits();
-            let scale = if has_places { scale } else { 0 };
-            let typed = Typed::decimal(whole + 1 + scale as u32, scale, nullable);
-            match constant {
-                Some(places) => Typed::decimal(typed.digits().0 + places as u32, places, nullable),
-                None => Typed { scale_is_known: !has_places, ..typed },
+            let places = constant.unwrap_or(if has_places { scale } else { 0 });
+            // A value that is rounded to fewer digits may get one more before the point.
+            let may_carry = places < scale && typing.name != "truncate";
+            let carries = may_carry || (has_places && constant.is_none());
+            let precision = whole + u32::from(carries) + u32::from(places);
+            let typed = Typed::decimal(precision, places, nullable);
+            let typed = if first.is_unsigned() { typed.without_sign() } else { typed };
+            // If the number of digits is not constant, there are no more of them than before.
+            Typed { scale_is_known: constant.is_some() || !has_places, ..typed }
+        }
+        Class::Int | Class::UInt => {
+            let stays =
+                !has_places || typing.name == "truncate" || typing.constant_int(1).is_some_and(|at| at >= 0);
+            let mut typed = (*first).clone();
+            typed.result.nullable = nullable;
+            if stays {
+                return Ok(typed);
+            }
+            let (unsigned, chars) = (first.class == Class::UInt, first.chars() + 1);
+            match chars {
+                0..=20 => Typed::int_as_wide(chars, unsigned, nullable),
+                _ => Typed::int(8, unsigned, nullable).with_display(chars),
             }
         }
-        Class::UInt => Typed::int(8, true, nullable),
-        Class::Int | Class::Date | Class::Time | Class::DateTime => typing.int(8),
+        Class::Date => Typed::int_of_digits(first.digits().0, true, nullable),
+        Class::Time | Class::DateTime => typing.int(8),
     })
 }
 

@@ -1,9 +1,9 @@
 //! What functions tell about the session, and functions that wait.
 
 use super::arguments::{Arguments, Result, int};
-use crate::ErrorKind;
 use crate::expr::evaluate::convert::new_text;
 use crate::expr::result_type::Typed;
+use crate::{ErrorKind, ToldAs};
 use base::random::Random;
 use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
@@ -38,7 +38,7 @@ functions! {
         aliases: ["session_user", "system_user"],
         arguments: "",
         arity: 0..=0,
-        typing: |t| Ok(t.system(384, false)),
+        typing: |t| Ok(t.system(384, true)),
         evaluate: |a| Ok(new_text(a.context.environment.user(), a.context)),
         help: "Gives the name and host that the client logged in with.",
         example: "USER()" => "root@localhost",
@@ -47,7 +47,7 @@ functions! {
         name: "current_user",
         arguments: "",
         arity: 0..=0,
-        typing: |t| Ok(t.system(384, false)),
+        typing: |t| Ok(t.system(384, true)),
         evaluate: |a| Ok(new_text(a.context.environment.current_user(), a.context)),
         help: "Gives the account, as name and host, that the session has. The parentheses may be left out.",
         example: "CURRENT_USER()" => "root@localhost",
@@ -125,7 +125,7 @@ functions! {
         arguments: "",
         arity: 0..=0,
         constancy: Visible,
-        typing: |t| Ok(t.system(36, false)),
+        typing: |t| Ok(t.system(36, true).told_as(ToldAs::Char)),
         evaluate: |a| Ok(new_text(uuid(), a.context)),
         help: "Gives a new random UUID (version 4).",
     }
@@ -162,7 +162,7 @@ functions! {
         arguments: "text",
         arity: 1..=1,
         collation: Connection,
-        typing: |t| Ok(t.system(64, false)),
+        typing: |t| Ok(t.system(64, true)),
         evaluate: |a| Ok(ValueRef::Text(a.call.argument_collation.0.character_set().as_bytes())),
         help: "Gives the name of a text's character set.",
         example: "CHARSET('a')" => "utf8mb4",
@@ -172,7 +172,7 @@ functions! {
         arguments: "text",
         arity: 1..=1,
         collation: Connection,
-        typing: |t| Ok(t.system(64, false)),
+        typing: |t| Ok(t.system(64, true)),
         evaluate: |a| Ok(ValueRef::Text(a.call.argument_collation.0.name().as_bytes())),
         help: "Gives the name of a text's collation.",
         example: "COLLATION('a')" => "utf8mb4_general_ci",

@@ -3,6 +3,7 @@
 use super::MANY;
 use super::arguments::{Arguments, Result, int};
 use super::typing::{CHARS_MAX, int_of, like_first_text};
+use super::widths::{end_chars, padded_type, part_chars, replaced_chars};
 use crate::ErrorKind;
 use crate::expr::Patience;
 use types::collation::{char_count, first_chars};
@@ -38,7 +39,7 @@ functions! {
         aliases: ["substr", "mid"],
         arguments: "text, from[, length]",
         arity: 2..=3,
-        typing: like_first_text,
+        typing: |t| Ok(t.text(part_chars(t), t.nullable())),
         evaluate: |a| {
             let (text, from) = (or_null!(a.text(0)?), or_null!(a.int(1)?));
             let length = if a.len() == 3 { or_null!(a.int(2)?) } else { i64::MAX };
@@ -67,7 +68,7 @@ functions! {
         name: "left",
         arguments: "text, count",
         arity: 2..=2,
-        typing: like_first_text,
+        typing: |t| Ok(t.text(end_chars(t), t.nullable())),
         evaluate: left,
         help: "Gives the first characters of a text.",
         example: "LEFT('Latchwork', 5)" => "Latch",
@@ -76,7 +77,7 @@ functions! {
         name: "right",
         arguments: "text, count",
         arity: 2..=2,
-        typing: like_first_text,
+        typing: |t| Ok(t.text(end_chars(t), t.nullable())),
         evaluate: right,
         help: "Gives the last characters of a text.",
         example: "RIGHT('Latchwork', 4)" => "work",
@@ -162,7 +163,7 @@ functions! {
         name: "replace",
         arguments: "text, from, to",
         arity: 3..=3,
-        typing: |t| Ok(t.text(t.chars(0).saturating_mul(t.chars(2).max(1)), t.nullable())),
+        typing: |t| Ok(t.text(replaced_chars(t), t.nullable())),
         evaluate: |a| {
             let (text, from) = (or_null!(a.text(0)?), or_null!(a.text(1)?));
             // Nothing is replaced then, not even by NULL.
@@ -193,7 +194,7 @@ functions! {
         name: "lpad",
         arguments: "text, length[, padding]",
         arity: 2..=3,
-        typing: |t| Ok(t.text(CHARS_MAX, true)),
+        typing: padded_type,
         evaluate: |a| pad(a, Side::Left),
         help: "Fills a text at its start with spaces, or with the padding, to a length. A longer text is cut.",
         example: "LPAD('7', 3, '0')" => "007",
@@ -202,7 +203,7 @@ functions! {
         name: "rpad",
         arguments: "text, length[, padding]",
         arity: 2..=3,
-        typing: |t| Ok(t.text(CHARS_MAX, true)),
+        typing: padded_type,
         evaluate: |a| pad(a, Side::Right),
         help: "Fills a text at its end with spaces, or with the padding, to a length. A longer text is cut.",
         example: "RPAD('7', 3, '0')" => "700",
@@ -211,7 +212,11 @@ functions! {
         name: "repeat",
         arguments: "text, count",
         arity: 2..=2,
-        typing: |t| Ok(t.text(CHARS_MAX, true)),
+        typing: |t| {
+            let count = t.constant_count(1);
+            let chars = count.map_or(CHARS_MAX, |count| t.chars(0).saturating_mul(count));
+            Ok(t.text(chars, t.nullable()))
+        },
         evaluate: |a| {
             let (text, count) = (or_null!(a.text(0)?), or_null!(a.int(1)?).max(0) as usize);
             Ok(match text.len().checked_mul(count) {
@@ -226,7 +231,10 @@ functions! {
         name: "space",
         arguments: "count",
         arity: 1..=1,
-        typing: |t| Ok(t.plain(CHARS_MAX, true)),
+        typing: |t| {
+            let chars = t.constant_count(0).unwrap_or(CHARS_MAX);
+            Ok(t.plain(chars.min(CHARS_MAX), t.nullable()))
+        },
         evaluate: |a| {
             let count = or_null!(a.int(0)?).max(0) as usize;
             Ok(if a.is_too_long(count) { too_long(a) } else { a.give(&vec![b' '; count]) })

@@ -3,13 +3,14 @@
 use super::arguments::{Arguments, Result, int};
 use super::moment_text;
 use super::typing::{Typing, nullable_date, nullable_int_of};
+use super::widths::{SECONDS_CHARS, formatted_chars, seconds_type, unit_chars};
 use crate::expr::evaluate::convert::{self, new_text};
 use crate::expr::evaluate::date;
 use crate::expr::result_type::{Class, Typed};
 use crate::expr::{Context, IntervalUnit};
 use crate::locales::Locale;
 use crate::text::push_text;
-use crate::{ErrorKind, SqlError};
+use crate::{ErrorKind, SqlError, ToldAs};
 use types::temporal::{days_in_month, read_date_time};
 use types::{Date, DateTime, Decimal, Time, ValueRef};
 
@@ -78,7 +79,7 @@ functions! {
         name: "monthname",
         arguments: "moment",
         arity: 1..=1,
-        typing: |t| Ok(t.plain(9, true)),
+        typing: |t| Ok(t.plain(9, true).without_decimals()),
         evaluate: |a| {
             let month = or_null!(a.moment(0)?).date.month as usize;
             let months = &a.context.environment.time_locale().months;
@@ -164,7 +165,7 @@ functions! {
         name: "dayname",
         arguments: "moment",
         arity: 1..=1,
-        typing: |t| Ok(t.plain(9, true)),
+        typing: |t| Ok(t.plain(9, true).without_decimals()),
         evaluate: |a| {
             let weekday = or_null!(complete_moment(a, 0)?).date.weekday();
             let name = a.context.environment.time_locale().days.get(weekday as usize);
@@ -230,8 +231,8 @@ functions! {
         arity: 2..=2,
         syntax: UnitFrom,
         typing: |t| {
-            let bytes = if t.unit.is_some_and(IntervalUnit::has_fraction) { 8 } else { 4 };
-            Ok(Typed::int(bytes, false, true))
+            let chars = t.unit.map_or(0, unit_chars);
+            Ok(Typed::int_as_wide(chars, false, true))
         },
         evaluate: extract,
         help: "Gives a part of a moment: a unit such as YEAR or HOUR, or two in one number, such as \
@@ -282,7 +283,7 @@ functions! {
         arguments: "unit, from, to",
         arity: 3..=3,
         syntax: UnitDifference,
-        typing: |_| Ok(Typed::int(8, false, true)),
+        typing: |_| Ok(Typed::bigint(false, true)),
         evaluate: timestamp_diff,
         help: "Counts whole units, such as MINUTE or MONTH, from one moment to another.",
         example: "TIMESTAMPDIFF(MONTH, '2026-01-15', '2026-11-14')" => "9",
@@ -319,7 +320,7 @@ functions! {
         name: "date_format",
         arguments: "moment, format[, locale]",
         arity: 2..=3,
-        typing: |t| Ok(t.plain(t.chars(1).saturating_mul(10).min(255), true)),
+        typing: |t| Ok(t.plain(formatted_chars(t, 1), true).without_decimals()),
         evaluate: |a| {
             let moment = a.moment(0)?;
             let format = a.text(1)?;
@@ -337,7 +338,7 @@ functions! {
         name: "time_format",
         arguments: "time, format",
         arity: 2..=2,
-        typing: |t| Ok(t.plain(t.chars(1).saturating_mul(10).min(255), true)),
+        typing: |t| Ok(t.plain(formatted_chars(t, 1), true).without_decimals()),
         evaluate: time_format,
         help: "Writes a time as the format says. %H is the hour, %i the minute, %s the second.",
         example: "TIME_FORMAT('10:11:12', '%H-%i')" => "10-11",
@@ -377,9 +378,9 @@ functions! {
         name: "time_to_sec",
         arguments: "time",
         arity: 1..=1,
-        typing: |t| Ok(match t.fsp(0) {
-            0 => Typed::int(8, false, true),
-            fsp => Typed::decimal(17, fsp, true),
+        typing: |t| Ok(match t.time_fsp(0) {
+            0 => Typed::int(8, false, true).with_display(SECONDS_CHARS),
+            fsp => seconds_type(fsp),
         }),
         evaluate: |a| {
             let time = or_null!(a.time(0)?);
@@ -413,7 +414,7 @@ functions! {
         name: "maketime",
         arguments: "hour, minute, second",
         arity: 3..=3,
-        typing: |t| Ok(t.time(t.fsp(2), true)),
+        typing: |t| Ok(t.time(t.time_fsp(2), true)),
         evaluate: make_time,
         help: "Gives the time with these hours, minutes and seconds, or NULL if there is none.",
         example: "MAKETIME(10, 11, 12)" => "10:11:12",
@@ -422,7 +423,7 @@ functions! {
 
 /// ADDTIME and SUBTIME.
 fn sum_type(typing: &mut Typing<'_>) -> std::result::Result<Typed, SqlError> {
-    let fsp = typing.fsp(0).max(typing.fsp(1));
+    let fsp = typing.time_fsp(0).max(typing.time_fsp(1));
     Ok(match typing.types[0].class {
         Class::Time => typing.time(fsp, true),
         Class::DateTime | Class::Date => typing.date_time(fsp, true),
@@ -432,7 +433,7 @@ fn sum_type(typing: &mut Typing<'_>) -> std::result::Result<Typed, SqlError> {
         | Class::Double
         | Class::Decimal
         | Class::Text
-        | Class::Binary => typing.plain(26, true),
+        | Class::Binary => typing.plain(26, true).told_as(ToldAs::Char),
     })
 }
 

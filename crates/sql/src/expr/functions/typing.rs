@@ -1,16 +1,17 @@
 //! What the typing of a call sees, and types that many functions have.
 
 use crate::expr::IntervalUnit;
+use crate::expr::compile::seconds_digits;
 use crate::expr::node::{Conversion, Node};
 use crate::expr::result_type::{Class, Derivation, Meaning, Typed};
 use crate::{ErrorKind, SqlError};
 use types::{Collation, ColumnType, Value};
 
-/// The most characters that functions like REPEAT are said to give.
-pub(super) const CHARS_MAX: u32 = 16_777_215;
+/// The most bytes that functions like REPEAT are said to give.
+pub(super) const BYTES_MAX: u32 = 16_777_216;
 
-/// The most bytes that a character takes.
-const BYTES_PER_CHAR: u32 = 4;
+/// The same in characters.
+pub(super) const CHARS_MAX: u32 = BYTES_MAX;
 
 /// A call that gets its type.
 pub(in crate::expr) struct Typing<'t> {
@@ -26,6 +27,8 @@ pub(in crate::expr) struct Typing<'t> {
     /// By which the arguments compare, and how strongly they insist on it.
     pub collation: Collation,
     pub derivation: Derivation,
+    /// In strict mode, as in MariaDB, the text of a function may always be NULL.
+    pub is_strict: bool,
     /// What a choice turns its result into: the typing of choices sets it.
     pub to: Conversion,
 }
@@ -51,18 +54,12 @@ impl<'t> Typing<'t> {
         self.types.iter().fold(0, |sum, typed| sum.saturating_add(typed.chars()))
     }
 
-    /// Digits after the point of an argument's seconds; 0 if there is no such argument.
-    pub(crate) fn fsp(&self, index: usize) -> u8 {
-        self.types.get(index).map_or(0, |typed| typed.result.decimals.min(6))
-    }
-
-    /// Digits after the point that an argument has as a time. A text or number may have any number of them.
+    /// Digits after the point of an argument's seconds; 0 if there is no such argument. A text or a number
+    /// may have any number of them.
     pub(crate) fn time_fsp(&self, index: usize) -> u8 {
-        let typed = &self.types[index];
-        match typed.class {
-            Class::Time | Class::DateTime | Class::Decimal => typed.result.decimals.min(6),
-            Class::Text | Class::Binary | Class::Double => 6,
-            Class::Null | Class::Int | Class::UInt | Class::Date => 0,
+        match (self.nodes.get(index), self.types.get(index)) {
+            (Some(node), Some(typed)) => seconds_digits(node, typed),
+            _ => 0,
         }
     }
 
@@ -86,11 +83,16 @@ impl<'t> Typing<'t> {
 
     /// The widest value of an argument, in bytes.
     pub(crate) fn bytes(&self, index: usize) -> u32 {
-        let Some(typed) = self.types.get(index) else { return 0 };
-        match typed.class {
-            Class::Text => typed.chars().saturating_mul(BYTES_PER_CHAR),
-            _ => typed.chars(),
-        }
+        self.types.get(index).map_or(0, Typed::bytes)
+    }
+
+    /// A constant integer as a number of characters: none if it is negative.
+    pub(crate) fn constant_count(&self, index: usize) -> Option<u32> {
+        let number = match self.nodes.get(index) {
+            Some(Node::Constant(Value::UInt(_))) => i64::MAX,
+            _ => self.constant_int(index)?,
+        };
+        Some(u32::try_from(number.max(0)).unwrap_or(u32::MAX))
     }
 
     /// The value of an argument that is a constant text.
@@ -112,7 +114,13 @@ impl<'t> Typing<'t> {
 
     /// Text in the collation of the arguments.
     pub(crate) fn text(&self, chars: u32, nullable: bool) -> Typed {
-        let typed = Typed::text(chars.min(CHARS_MAX), self.collation, nullable);
+        let chars_max = BYTES_MAX / self.collation.character_bytes_max() as u32;
+        self.any_text(chars.min(chars_max), nullable)
+    }
+
+    /// The same, without a limit.
+    fn any_text(&self, chars: u32, nullable: bool) -> Typed {
+        let typed = Typed::text(chars, self.collation, nullable || self.is_strict);
         // Numbers put together are characters of the connection.
         typed.with_derivation(match self.derivation {
             Derivation::Numeric => Derivation::Coercible,
@@ -122,7 +130,8 @@ impl<'t> Typing<'t> {
 
     /// Text in the collation of the connection.
     pub(crate) fn plain(&self, chars: u32, nullable: bool) -> Typed {
-        Typed::text(chars, self.connection, nullable)
+        let chars_max = BYTES_MAX / self.connection.character_bytes_max() as u32;
+        Typed::text(chars.min(chars_max), self.connection, nullable || self.is_strict)
     }
 
     /// Text that the system gives, such as VERSION().
@@ -191,7 +200,7 @@ pub(super) fn nullable_int_of<const CHARS: u32>(_: &mut Typing<'_>) -> Given {
 
 /// A text as long as the first argument at most.
 pub(super) fn like_first_text(typing: &mut Typing<'_>) -> Given {
-    Ok(typing.text(typing.chars(0), typing.nullable()))
+    Ok(typing.any_text(typing.chars(0), typing.nullable()))
 }
 
 /// A floating-point number, or NULL where the function is not defined.

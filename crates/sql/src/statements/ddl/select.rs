@@ -9,7 +9,7 @@ use crate::plan::computed::Computed;
 use crate::spill::{Spool, Spooled, Workspace, append_row, read_row};
 use crate::statements::dml::Making;
 use crate::text::parse::{self, Statement, Words};
-use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError};
+use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError, ToldAs};
 use bumpalo::Bump;
 use engine::KeyList;
 use types::{ColumnType, Value, ValueRef};
@@ -109,11 +109,25 @@ pub(super) fn create_from_select(
 }
 
 fn column_of(meta: &ColumnMeta) -> ColumnSpec {
-    let column_type = match &meta.column_type {
-        // The type of an expression that is always NULL.
-        ColumnType::Binary { bytes: 0 } => ColumnType::Binary { bytes: 0 },
-        other => other.clone(),
+    let is_long = meta.traits.told_as == ToldAs::LongBlob;
+    let column_type = match meta.column_type.clone() {
+        ColumnType::Text { collation, .. } if is_long => ColumnType::Text { bytes_max: u32::MAX, collation },
+        ColumnType::Blob { .. } if is_long => ColumnType::Blob { bytes_max: u32::MAX },
+        ColumnType::Decimal { precision, scale, unsigned } => {
+            ColumnType::Decimal { precision, scale: scale.min(types::decimal::SCALE_MAX), unsigned }
+        }
+        other => other,
     };
+    let mut extras = ColumnExtras::default();
+    match column_type {
+        ColumnType::Int { .. } => extras.display_width = u8::try_from(meta.display_chars).ok(),
+        ColumnType::Float { .. } | ColumnType::Double { .. } => {
+            extras.float_digits = meta
+                .fixed_digits()
+                .and_then(|decimals| Some((u8::try_from(meta.display_chars).ok()?, decimals)));
+        }
+        _ => {}
+    }
     ColumnSpec {
         name: meta.name.clone(),
         column_type,
@@ -126,7 +140,7 @@ fn column_of(meta: &ColumnMeta) -> ColumnSpec {
         check: None,
         generated: None,
         default: None,
-        extras: ColumnExtras::default(),
+        extras,
     }
 }
 

@@ -308,7 +308,7 @@ impl ChangePlan for InsertPlan {
             |session, readers, writer| self.insert(session, readers, writer, slots),
         )?;
         if let (Some(returning), Some(rows)) = (&self.returning, returned) {
-            return returning::send(session, returning, rows, literal_text, sink);
+            return returning::send(session, returning, rows, (slots, literal_text), sink);
         }
         // INSERT ... SELECT always sends the line about records.
         let tells = inserted.records > 1 || matches!(self.source, Source::Query(_));

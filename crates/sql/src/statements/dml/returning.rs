@@ -4,9 +4,11 @@
 //! no result.
 
 use crate::exec::{named_columns, result_row, send_rows};
-use crate::expr::{Context, Part, Row};
+use crate::expr::{Context, Part, Row, Slots};
+use crate::plan::describe::Running;
 use crate::plan::names::LiteralText;
 use crate::plan::returning::Returning;
+use crate::session::environment::SessionEnvironment;
 use crate::spill::{Spool, Spooled, Workspace};
 use crate::status::Counter;
 use crate::{Completion, ResultSink, Session, SqlError};
@@ -55,14 +57,19 @@ pub(super) fn send(
     session: &mut Session,
     returning: &Returning,
     rows: Spooled,
-    literal_text: &LiteralText<'_>,
+    (slots, literal_text): (Slots<'_>, &LiteralText<'_>),
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
     if session.state.transaction.open {
         // It may have begun just now.
         sink.status(session.status_flags(), Vec::new());
     }
-    sink.columns(&named_columns(&returning.query, literal_text))?;
+    let columns = {
+        let environment = SessionEnvironment::new(session);
+        let run = Running { slots, literal_text, subqueries: &[], environment: Some(&environment) };
+        named_columns(&returning.query, run)
+    };
+    sink.columns(&columns)?;
     let sent = send_rows(&returning.query, rows, sink)?;
     session.counters.add(Counter::RowsSent, sent);
     session.state.found_rows = sent;

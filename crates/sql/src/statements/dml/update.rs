@@ -222,7 +222,7 @@ impl ChangePlan for RowsPlan {
         match (&self.returning, returned) {
             (Some(returning), Some(rows)) => {
                 done.count(is_update, session);
-                returning::send(session, returning, rows, literal_text, sink)
+                returning::send(session, returning, rows, (slots, literal_text), sink)
             }
             _ => done.end(is_update, session, sink),
         }
