@@ -26,7 +26,7 @@ functions! {
         name: "inet_ntoa",
         arguments: "number",
         arity: 1..=1,
-        typing: |t| Ok(t.plain(31, true)),
+        typing: |t| Ok(t.plain(31, true).without_decimals()),
         evaluate: |a| {
             let number = or_null!(u32::try_from(or_null!(a.int(0)?)).ok());
             Ok(a.give(Ipv4Addr::from(number).to_string().as_bytes()))
