@@ -173,7 +173,7 @@ impl SqlError {
     }
 
     /// 1210: a parameter's kind is not allowed at its place.
-    pub(crate) fn wrong_arguments(what: &str) -> SqlError {
+    pub fn wrong_arguments(what: &str) -> SqlError {
         SqlError::new(ErrorKind::WrongArguments, format!("Incorrect arguments to {what}"))
     }
 

@@ -272,6 +272,7 @@ kinds! {
     UserDoesNotExist: 1974, "HY000";
     RoleExists: 1975, "HY000";
     RoleDoesNotExist: 1976, "HY000";
+    QueryTimeout: 3024, "HY000";
     CompressionRefused: 3922, "HY000";
     CompressionLevelRefused: 3923, "HY000";
     WrongColumnListOfWith: 4002, "HY000";

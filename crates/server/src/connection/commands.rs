@@ -240,7 +240,7 @@ impl Runner {
         let mut texts = Vec::new();
         let mut values = scratch.take_params();
         let mut incorrect = Vec::new();
-        params::read(
+        let read = params::read(
             &encoded,
             statement.params,
             &mut statement.types,
@@ -252,8 +252,13 @@ impl Runner {
                     values.push(cells::parameter(value, zone));
                 }
             },
-        )
-        .map_err(malformed)?;
+        );
+        if read.is_err() {
+            // As in MariaDB, the connection goes on: the packet has an end, and the next one follows it.
+            statement.long_data.clear();
+            write_error(writer, &SqlError::wrong_arguments("mysqld_stmt_execute"));
+            return Ok(After::Unchanged);
+        }
         session.set_parameter_warnings(incorrect);
         if settings.converts_texts() {
             texts.extend(values.iter().map(|value| match value {

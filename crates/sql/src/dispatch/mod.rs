@@ -7,9 +7,11 @@
 mod bulk;
 mod fields;
 mod other;
+mod preparation;
 mod prepared;
 mod set_statement;
 mod shape;
+mod time_hint;
 
 pub use fields::Fields;
 
@@ -41,7 +43,10 @@ impl Session {
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
         self.counters.add(Counter::Questions, 1);
         self.contain(|session| {
-            let result = session.run_command_text(sql, sink);
+            let result = match time_hint::limit_of(sql) {
+                None => session.run_command_text(sql, sink),
+                Some(micros) => session.run_limited(micros, |session| session.run_command_text(sql, sink)),
+            };
             // Unless its statements were noted one by one.
             session.note_statement(sql, &result);
             result
@@ -315,6 +320,7 @@ impl Session {
             if let Statement::Other(other) = parse::parse(&text, prepared.mode)? {
                 prepared::check_preparable(&other)?;
                 other::check_word(&other)?;
+                preparation::check_names(self, &other)?;
                 if other::defines_or_maintains(&other) {
                     self.state.warnings.forget_old();
                 }
@@ -395,7 +401,10 @@ impl Session {
             if params.len() != usize::from(statement.params) {
                 return Err(SqlError::wrong_arguments(command));
             }
-            session.run_prepared(statement, params, sink)
+            match time_hint::limit_of(&statement.text) {
+                None => session.run_prepared(statement, params, sink),
+                Some(micros) => session.run_limited(micros, |s| s.run_prepared(statement, params, sink)),
+            }
         })
     }
 

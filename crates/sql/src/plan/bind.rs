@@ -788,6 +788,7 @@ fn variable(name: &[ast::Ident]) -> Result<Expr, SqlError> {
         return Err(SqlError::syntax(&rest.join("."), 1));
     }
     match rest.as_slice() {
+        [name] if crate::variables::find(name).is_none() => Err(crate::variables::unknown(name)),
         [name] => Ok(Expr::SystemVariable { scope, cache: None, name: name.to_ascii_lowercase() }),
         [cache, name] => {
             let (cache, name) = (Some(cache.clone()), name.to_ascii_lowercase());

@@ -118,7 +118,10 @@ pub(super) fn plan_insert(
     let returning = returning(&planner, insert, name, &target)?;
     // Wrong columns are an error of the statement, even if there is no row.
     let on_duplicate = OnDuplicate::of(insert.replace_into, insert.ignore);
-    Inserter::new(session, target.clone(), columns.as_deref(), on_duplicate)?;
+    let inserter = Inserter::new(session, target.clone(), columns.as_deref(), on_duplicate)?;
+    if let Planned::Rows(rows) = &given {
+        (1..).zip(rows).try_for_each(|(row, values)| inserter.check_count(values.len(), row))?;
+    }
     name_columns(&mut need.borrow_mut(), columns.as_deref(), &target);
     let needs = Needs::new(std::iter::once(need.borrow().clone()).chain(planner.needs()).collect());
     let (source, dependencies, subqueries) = match given {

@@ -201,6 +201,18 @@ impl Inserter {
         self.images.bytes.reserve(bytes);
     }
 
+    /// # Errors
+    /// 1136 if a row does not have as many values as columns were named.
+    pub(super) fn check_count(&self, values: usize, row: u64) -> Result<(), SqlError> {
+        // `VALUES ()` is a row of defaults.
+        let is_default = values == 0 && self.takes_defaults;
+        if values == self.columns.len() || is_default {
+            return Ok(());
+        }
+        let text = format!("Column count doesn't match value count at row {row}");
+        Err(SqlError::new(ErrorKind::WrongValueCount, text))
+    }
+
     /// Adds a row of values, in the order of the named columns.
     ///
     /// # Errors
@@ -214,14 +226,8 @@ impl Inserter {
     ) -> Result<(), SqlError> {
         self.rows += 1;
         if given.len() != self.columns.len() {
-            // `VALUES ()` is a row of defaults.
-            if given.is_empty() && self.takes_defaults {
-                return self.add_defaults(session, arena);
-            }
-            return Err(SqlError::new(
-                ErrorKind::WrongValueCount,
-                format!("Column count doesn't match value count at row {}", self.rows),
-            ));
+            self.check_count(given.len(), self.rows)?;
+            return self.add_defaults(session, arena);
         }
         if !self.missing.is_empty() {
             self.note_missing(session)?;
