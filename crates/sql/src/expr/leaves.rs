@@ -57,7 +57,7 @@ pub(super) fn variable_type(value: &Value, connection: Collation) -> Typed {
         }
         Value::Text(_) | Value::Date(_) | Value::Time(_) | Value::DateTime(_) => {
             let column_type = ColumnType::Text { bytes_max: VARIABLE_BYTES, collation: connection };
-            let chars = VARIABLE_BYTES / connection.character_bytes_max() as u32;
+            let chars = VARIABLE_BYTES / connection.character_bytes_max();
             Typed::new(column_type, true).with_display(chars)
         }
     };

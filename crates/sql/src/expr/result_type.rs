@@ -377,7 +377,7 @@ impl Typed {
     /// The widest value as text, in bytes.
     pub(super) fn bytes(&self) -> u32 {
         match self.class {
-            Class::Text => self.chars().saturating_mul(self.collation().character_bytes_max() as u32),
+            Class::Text => self.chars().saturating_mul(self.collation().character_bytes_max()),
             _ => self.chars(),
         }
     }

@@ -605,8 +605,8 @@ impl Compiler<'_> {
         };
         let (mut typed, to) = unify(&results.iter().collect::<Vec<_>>(), "case", self.connection)?;
         // As in MariaDB, the result of a condition that may be unknown may be NULL.
-        let tested = operand.iter().map(|(_, typed)| typed).chain(&conditions);
-        typed.result.nullable |= tested.map(Typed::nullable).any(|nullable| nullable);
+        let mut tested = operand.iter().map(|(_, typed)| typed).chain(&conditions);
+        typed.result.nullable |= tested.any(Typed::nullable);
         let operand = operand.map(|(node, _)| Box::new(node));
         Ok((Node::Case { operand, whens: nodes.into(), otherwise, collation, to }, typed))
     }

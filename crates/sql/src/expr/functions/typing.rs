@@ -114,7 +114,7 @@ impl<'t> Typing<'t> {
 
     /// Text in the collation of the arguments.
     pub(crate) fn text(&self, chars: u32, nullable: bool) -> Typed {
-        let chars_max = BYTES_MAX / self.collation.character_bytes_max() as u32;
+        let chars_max = BYTES_MAX / self.collation.character_bytes_max();
         self.any_text(chars.min(chars_max), nullable)
     }
 
@@ -130,7 +130,7 @@ impl<'t> Typing<'t> {
 
     /// Text in the collation of the connection.
     pub(crate) fn plain(&self, chars: u32, nullable: bool) -> Typed {
-        let chars_max = BYTES_MAX / self.connection.character_bytes_max() as u32;
+        let chars_max = BYTES_MAX / self.connection.character_bytes_max();
         Typed::text(chars.min(chars_max), self.connection, nullable || self.is_strict)
     }
 
