@@ -285,7 +285,8 @@ impl CompiledAggregate {
         connection: Collation,
         leaves: &dyn Leaves,
     ) -> Result<ResultType, SqlError> {
-        let compile = |argument| Ok(compile_with(argument, connection, leaves)?.1);
+        let wants_number = aggregate.kind.is_of_numbers();
+        let compile = |argument| Ok(compile_with(argument, connection, leaves, wants_number)?.1);
         let types: Vec<Typed> = aggregate.arguments.iter().map(compile).collect::<Result<_, SqlError>>()?;
         Ok(result_type(aggregate, &types.iter().collect::<Vec<_>>(), connection).result)
     }

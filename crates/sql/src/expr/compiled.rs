@@ -33,7 +33,7 @@ impl Compiled {
         connection: Collation,
         leaves: &dyn Leaves,
     ) -> Result<ResultType, SqlError> {
-        Ok(compile::compile_with(expr, connection, leaves)?.1.result)
+        Ok(compile::compile_with(expr, connection, leaves, false)?.1.result)
     }
 
     /// As [`Compiled::new`], but the values of a column are those that it stores. They order and group rows,

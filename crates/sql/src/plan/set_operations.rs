@@ -217,7 +217,6 @@ pub(super) fn union_metas<'b>(
             traits: ColumnTraits { is_kept, ..ColumnTraits::default() },
         };
         describe::put(&mut meta, united.unwrap_or_else(plain));
-        meta.not_null = !column.nullable;
         if is_kept && (meta.column_type.has_characters() || meta.column_type.is_binary()) {
             meta.decimals = 0;
         }

@@ -287,7 +287,9 @@ impl Planner<'_> {
     ) -> Result<QueryPlan, SqlError> {
         let mut columns = columns_of_branches(&anchors)?;
         columns.iter_mut().for_each(|column| column.nullable = true);
-        let metas = metas_of_branches(&anchors, &columns, true);
+        let mut metas = metas_of_branches(&anchors, &columns, true).to_vec();
+        metas.iter_mut().for_each(|meta| meta.not_null = false);
+        let metas: Arc<[ColumnMeta]> = metas.into();
         let number = self.with.recursions.get();
         self.with.recursions.set(number + 1);
         // The members read the columns under the names that the definition lists.

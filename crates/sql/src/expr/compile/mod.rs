@@ -54,8 +54,13 @@ pub(super) fn compile_with(
     expr: &Expr,
     connection: Collation,
     leaves: &dyn Leaves,
+    wants_number: bool,
 ) -> Result<Compiled, SqlError> {
-    Compiler { connection, depth: 0, leaves: Some(leaves) }.expr(expr)
+    let mut compiled = Compiler { connection, depth: 0, leaves: Some(leaves) }.expr(expr)?;
+    if let (true, Node::Coded { .. }) = (wants_number, &compiled.0) {
+        constants::want_number(&mut compiled);
+    }
+    Ok(compiled)
 }
 
 struct Compiler<'l> {
@@ -238,7 +243,11 @@ impl Compiler<'_> {
             Some(Leaf::Result(result)) => (Node::Slot(index), Typed::of_result(result)),
             Some(Leaf::Literal(value, text)) => {
                 let (node, typed) = constant(value);
-                (node, typed.of_literal(&text).computed().told_as(ToldAs::Itself))
+                // Bytes that are written in digits are told as a number.
+                let is_digits =
+                    ["0x", "x'", "X'", "b'", "B'", "0b"].iter().any(|start| text.starts_with(start));
+                let typed = typed.of_literal(&text);
+                (node, if is_digits { typed } else { typed.computed().told_as(ToldAs::Itself) })
             }
             Some(Leaf::Parameter(value)) => {
                 let (node, mut typed) = constant(value);
