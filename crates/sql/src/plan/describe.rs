@@ -60,7 +60,7 @@ impl Planned<'_> {
             Expr::InSlot { index, .. } => *index < self.slots,
             Expr::Column(column) => match self.inputs.get(column.part) {
                 Some(input) => input.source.query().is_some_and(QueryPlan::is_described_late),
-                None => self.aggregates.get(column.column).is_some_and(|aggregate| {
+                None => aggregate_of(column, self.inputs, self.aggregates).is_some_and(|aggregate| {
                     aggregate.arguments.iter().any(|argument| self.is_late(argument))
                 }),
             },
@@ -97,7 +97,7 @@ impl Leaves for Planned<'_> {
                 let meta = input.source.query()?.columns.get(column.column)?;
                 Some(of_derived(meta, column.nullable))
             }
-            None => of_aggregate(self.aggregates.get(column.column)?, self),
+            None => of_aggregate(aggregate_of(column, self.inputs, self.aggregates)?, self),
         }
     }
 
@@ -223,7 +223,7 @@ impl Leaves for RunningSelect<'_> {
                 let columns = input.source.query()?.described_columns(self.run);
                 columns.get(column.column).map(|meta| of_derived(meta, self.is_outer(column.part)))
             }
-            None => of_aggregate(self.late.aggregates.get(column.column)?, self),
+            None => of_aggregate(aggregate_of(column, &self.plan.inputs, &self.late.aggregates)?, self),
         }
     }
 
@@ -256,6 +256,16 @@ fn literal_slots(run: &Running<'_>) -> usize {
 fn inner_plan(plan: &dyn InnerQuery) -> Option<&QueryPlan> {
     let plan: &dyn Any = plan;
     plan.downcast_ref()
+}
+
+/// The aggregate function that a column is the result of. Behind the part of these results there are parts for
+/// the keys of ROLLUP and for window functions, which keep the description of the plan.
+fn aggregate_of<'a>(
+    column: &ColumnRef,
+    inputs: &[Input],
+    aggregates: &'a [Aggregate],
+) -> Option<&'a Aggregate> {
+    if column.part == inputs.len() { aggregates.get(column.column) } else { None }
 }
 
 fn of_aggregate(aggregate: &Aggregate, leaves: &dyn Leaves) -> Option<ResultType> {
