@@ -294,7 +294,8 @@ impl Generator {
             partition = format!("PARTITION BY {} ", column(&mut self.random));
         }
         let mut order = column(&mut self.random);
-        order.push_str(one(&mut self.random, &["", " DESC"]));
+        let direction = *one(&mut self.random, &["", " DESC"]);
+        order.push_str(direction);
         if chance(&mut self.random, 3) {
             order.push_str(&format!(", {}", column(&mut self.random)));
         }

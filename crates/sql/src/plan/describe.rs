@@ -258,8 +258,8 @@ fn inner_plan(plan: &dyn InnerQuery) -> Option<&QueryPlan> {
     plan.downcast_ref()
 }
 
-/// The aggregate function that a column is the result of. Behind the part of these results there are parts for
-/// the keys of ROLLUP and for window functions, which keep the description of the plan.
+/// The aggregate function that a column is the result of. Behind the part of these results there are parts
+/// for the keys of ROLLUP and for window functions, which keep the description of the plan.
 fn aggregate_of<'a>(
     column: &ColumnRef,
     inputs: &[Input],
