@@ -122,8 +122,8 @@ pub(super) fn stored(value: Value, of: &ColumnType) -> Value {
     }
 }
 
-/// The value of a column of type `of` as a column of type `to` takes it: between the same types as it is
-/// stored, a number where that stores one, and else what is seen.
+/// The value of a column of type `of` as a column of type `to` takes it: between the same types the member's
+/// number or the code's own bytes, a number where that stores one, and else what is seen.
 pub(crate) fn given<'a>(
     value: ValueRef<'a>,
     of: &'a ColumnType,
@@ -131,12 +131,13 @@ pub(crate) fn given<'a>(
     arena: &'a Bump,
 ) -> ValueRef<'a> {
     match Class::of(to).is_numeric() {
-        _ if !of.is_coded() || of == to => value,
-        _ if to.is_binary()
+        _ if !of.is_coded() => value,
+        _ if (to.is_binary() || of == to)
             && let ColumnType::Code(code) = of =>
         {
             bytes_of(value, *code, arena)
         }
+        _ if of == to => value,
         true if of.members().is_some() => number(value, of),
         _ => shown(value, of, arena),
     }

@@ -86,8 +86,10 @@ impl Compiled {
             _ => None,
         };
         let mut compiled = match of {
-            // A column of the same type takes the value as it is.
-            Some(of) if Some(of) == column => Compiled::stored(expr, connection)?,
+            // A column of the same type takes the value as it is, but for codes: bytes are their own bytes.
+            Some(of) if Some(of) == column && !matches!(of, ColumnType::Code(_)) => {
+                Compiled::stored(expr, connection)?
+            }
             _ if column.is_some_and(|column| Class::of(column).is_numeric()) => {
                 Compiled::number(expr, connection)?
             }

@@ -96,3 +96,16 @@ update ignore read_as set b = v;
 update ignore read_as set u = v;
 select n, v, a, b, u from read_as order by n;
 drop table u, u3, made, versions, read_as;
+-- Values go from column to column.
+CREATE TABLE copied (u UUID, i INET6, f INET4, v UUID AS (u) STORED, KEY (u));
+INSERT INTO copied (u, i, f) VALUES ('46c58ee2-aa30-48d9-a44e-635950c7abe0', '::1', '1.2.3.4');
+INSERT INTO copied (u, i, f) SELECT u, i, f FROM copied;
+SELECT u, i, f, v FROM copied;
+CREATE TABLE copies AS SELECT u, i, f FROM copied;
+UPDATE copies, copied SET copies.u = copied.v, copies.i = copied.i WHERE copies.f = copied.f;
+INSERT INTO copies SELECT v, i, f FROM copied ORDER BY u;
+SELECT u, i, f FROM copies;
+SELECT COUNT(*) FROM copies JOIN copied USING (u) WHERE copied.u = '46c58ee2-aa30-48d9-a44e-635950c7abe0';
+UPDATE copies SET u = '00000000-0000-0000-0000-000000000001', i = CAST('::2' AS INET6);
+SELECT u, i, f FROM copies;
+DROP TABLE copies, copied;
