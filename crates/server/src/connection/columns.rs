@@ -34,7 +34,11 @@ pub(super) fn write_with_default(
 
 fn definition(column: &ColumnMeta, result: ResultCharset) -> ColumnDefinition<'_> {
     let column_type = &column.column_type;
-    let is_text = column_type.has_characters() && column.collation != Collation::Binary;
+    let is_text = match column_type {
+        // Clients see them as texts.
+        ColumnType::Code(_) => true,
+        _ => column_type.has_characters() && column.collation != Collation::Binary,
+    };
     let (charset, bytes_max) = match (is_text, result) {
         (false, _) => (charset::BINARY, 1),
         (true, ResultCharset::AsStored) => (result_charset_id(result), 4),
@@ -97,16 +101,20 @@ fn flags(column: &ColumnMeta) -> u16 {
     let is_blob = matches!(column_type, ColumnType::Text { .. } | ColumnType::Blob { .. });
     set(is_blob && (!is_computed || traits.is_kept), column_flag::BLOB);
     let is_year = matches!(column_type, ColumnType::Year) && !is_computed;
-    set(is_unsigned(column_type) || traits.told_as == ToldAs::Hexadecimal, column_flag::UNSIGNED);
+    let is_coded = matches!(column_type, ColumnType::Bit { .. } | ColumnType::Code(_));
+    let unsigned = is_coded || is_unsigned(column_type) || traits.told_as == ToldAs::Hexadecimal;
+    set(unsigned, column_flag::UNSIGNED);
     set(traits.zerofill || is_year, column_flag::ZEROFILL);
     set(matches!(column_type, ColumnType::Enum { .. }), column_flag::ENUM);
     set(matches!(column_type, ColumnType::Set { .. }), column_flag::SET);
     let is_timestamp = matches!(column_type, ColumnType::Timestamp { .. });
     set(is_timestamp && traits.takes_present, column_flag::TIMESTAMP);
     // As in MariaDB, where numbers of tables have no collation, and those that are computed have one.
-    let binary = match column_type.has_characters() {
-        true => column.collation.is_bin(),
-        false => !is_number(column_type) || (is_computed && !traits.is_kept),
+    let binary = match column_type {
+        ColumnType::Code(_) => !is_computed,
+        ColumnType::Bit { .. } => false,
+        _ if column_type.has_characters() => column.collation.is_bin(),
+        _ => !is_number(column_type) || (is_computed && !traits.is_kept),
     };
     set(binary, column_flag::BINARY);
     flags
