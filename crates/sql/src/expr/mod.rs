@@ -276,6 +276,25 @@ pub(crate) enum Arithmetic {
     ShiftRight,
 }
 
+impl Arithmetic {
+    /// The operator as messages write it.
+    fn sign(self) -> &'static str {
+        match self {
+            Arithmetic::Add => "+",
+            Arithmetic::Subtract => "-",
+            Arithmetic::Multiply => "*",
+            Arithmetic::Divide => "/",
+            Arithmetic::IntegerDivide => "DIV",
+            Arithmetic::Modulo => "MOD",
+            Arithmetic::BitAnd => "&",
+            Arithmetic::BitOr => "|",
+            Arithmetic::BitXor => "^",
+            Arithmetic::ShiftLeft => "<<",
+            Arithmetic::ShiftRight => ">>",
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Comparison {
     Equal,

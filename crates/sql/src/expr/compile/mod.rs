@@ -146,7 +146,7 @@ impl Compiler<'_> {
             }
             Expr::Arithmetic { op, left, right } => {
                 let (left, right) = (self.number(left)?, self.number(right)?);
-                codes::refuse_arithmetic(arithmetic_name(*op), &left, &right)?;
+                codes::refuse_arithmetic(op.sign(), &left, &right)?;
                 let typed = arithmetic_type(*op, &left.1, &right.1);
                 (Node::Arithmetic { op: *op, sides: Box::new((left.0, right.0)) }, typed)
             }
@@ -867,22 +867,6 @@ fn is_extract(expr: &Expr) -> bool {
 /// JSON_UNQUOTE of an expression.
 fn unquoted(expr: &Expr) -> Expr {
     Expr::Call { function: &json::JSON_UNQUOTE, arguments: vec![expr.clone()] }
-}
-
-fn arithmetic_name(op: Arithmetic) -> &'static str {
-    match op {
-        Arithmetic::Add => "+",
-        Arithmetic::Subtract => "-",
-        Arithmetic::Multiply => "*",
-        Arithmetic::Divide => "/",
-        Arithmetic::IntegerDivide => "DIV",
-        Arithmetic::Modulo => "MOD",
-        Arithmetic::BitAnd => "&",
-        Arithmetic::BitOr => "|",
-        Arithmetic::BitXor => "^",
-        Arithmetic::ShiftLeft => "<<",
-        Arithmetic::ShiftRight => ">>",
-    }
 }
 
 fn comparison_name(op: Comparison) -> &'static str {

@@ -204,19 +204,7 @@ fn describe(node: &Node, context: &Context<'_>) -> String {
         Node::BitNot(operand) => format!("~{}", describe(operand, context)),
         Node::Not(operand) => format!("!{}", describe(operand, context)),
         Node::Arithmetic { op, sides } => {
-            let sign = match op {
-                Arithmetic::Add => "+",
-                Arithmetic::Subtract => "-",
-                Arithmetic::Multiply => "*",
-                Arithmetic::Divide => "/",
-                Arithmetic::IntegerDivide => "DIV",
-                Arithmetic::Modulo => "MOD",
-                Arithmetic::BitAnd => "&",
-                Arithmetic::BitOr => "|",
-                Arithmetic::BitXor => "^",
-                Arithmetic::ShiftLeft => "<<",
-                Arithmetic::ShiftRight => ">>",
-            };
+            let sign = op.sign();
             let binds = tightness(*op);
             format!("{} {sign} {}", operand(&sides.0, binds, context), operand(&sides.1, binds + 1, context))
         }
